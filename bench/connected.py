@@ -22,10 +22,10 @@ def rows(confdir: Path, request: Request, counts: tuple[int, ...], rounds: int, 
         port = running.ports["direct"]
         for _ in range(rounds):
             for connections in counts:
-                asked = load(
+                work = load(
                     request, "plain", port, confdir, requests=max(count, 2 * connections), connections=connections
                 )
-                costs[connections] = min(costs[connections], running.under(asked).cpu)
+                costs[connections] = min(costs[connections], running.under(work).cpu)
     least = counts[0]
     return [
         Row(

@@ -85,8 +85,8 @@ def _measured(
 
 def _cost(running: Server, way: Way, request: Request, confdir: Path, count: int) -> float:
     """µs of CPU for a request, of all processes together."""
-    asked = load(request, way.load, running.ports[way.port], confdir, requests=count)
-    with generator(asked) as begin:
+    work = load(request, way.load, running.ports[way.port], confdir, requests=count)
+    with generator(work) as begin:
         before = usage(running.number).cpu
         outcome = begin()
         used = usage(running.number).cpu - before
@@ -98,6 +98,6 @@ def _last_numbers(confdir: Path, port: int) -> list[int]:
     """The numbers of the last exchanges; the remainder of each tells which worker has answered."""
     token = (confdir / "admin-token").read_text().strip()
     url = f"http://127.0.0.1:{port}/_sandbox/journal?limit={_JOURNALED}"
-    asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
-    with urllib.request.urlopen(asked) as answer:
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request) as answer:
         return [exchange["number"] for exchange in json.load(answer)["exchanges"]]

@@ -44,9 +44,9 @@ def test_a_consent(client: Client) -> None:
         "_links": {"self": {"href": place}},
     }
     assert made.json()["consentId"] != facts.tied()[facts.covered()]
-    shown = client.get(place)
-    assert (shown.status, shown.json()["consentStatus"]) == (200, "valid")
-    assert not list(nulls(shown.json()))
+    answer = client.get(place)
+    assert (answer.status, answer.json()["consentStatus"]) == (200, "valid")
+    assert not list(nulls(answer.json()))
     assert made.headers["x-correlation"]
     assert "x-request-id" not in made.headers
 
@@ -69,9 +69,9 @@ def test_a_payment_whose_path_names_neither_service_nor_product(client: Client) 
 
     assert (made.status, made.headers["location"]) == (201, place)
     assert made.json()["_links"] == {"self": {"href": place}}
-    shown = client.get(place)
-    assert (shown.status, shown.json()["transactionStatus"]) == (200, "RCVD")
-    assert not list(nulls(shown.json()))
+    answer = client.get(place)
+    assert (answer.status, answer.json()["transactionStatus"]) == (200, "RCVD")
+    assert not list(nulls(answer.json()))
     stopped = client.delete(place)
     assert (stopped.status, stopped.json()) == (200, {"transactionStatus": "RCVD", "next": "/v2/stops"})
 

@@ -63,9 +63,9 @@ def compared(answers: Answers, live: bool = False) -> Compared:
         status, headers, body = answers.sandbox
         return Response(status, tuple(headers), body)
 
-    known = bundled_engine()
+    engine = bundled_engine()
     comparison = Comparison(
-        known.interface, known.schemas, sandbox, bank, bank_url="https://bank.example/xs2a", allow_writes=True
+        engine.interface, engine.schemas, sandbox, bank, bank_url="https://bank.example/xs2a", allow_writes=True
     )
     request = Request("GET", answers.target, Headers())
 

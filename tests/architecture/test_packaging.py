@@ -327,9 +327,9 @@ def served(at: Path, environment: dict[str, str]) -> Iterator[int]:
         try:
             assert process.stdout
             url = next((line for line in process.stdout if line.startswith("base URL")), "")
-            found = re.search(r":(\d+)$", url.strip())
-            assert found, "the sandbox did not start"
-            yield int(found[1])
+            match = re.search(r":(\d+)$", url.strip())
+            assert match, "the sandbox did not start"
+            yield int(match[1])
         finally:
             process.terminate()
             process.communicate(timeout=30)

@@ -24,8 +24,8 @@ def test_what_answered_is_exercised(tmp_path):
     client.get("/v1/consents/0cae8c3e-1111-4222-8333-444455556666/status")
     client.post("/v1/consents", json={})
 
-    found = measure(bank.interface, tally)
-    exercised = {kind: {part.id for part in parts if part.exercised} for kind, parts in found.items()}
+    coverage = measure(bank.interface, tally)
+    exercised = {kind: {part.id for part in parts if part.exercised} for kind, parts in coverage.items()}
     assert exercised == {
         "operations": {"account-list", "consent-status"},
         "rules": {"closed"},
@@ -35,16 +35,16 @@ def test_what_answered_is_exercised(tmp_path):
 
 def test_each_part_says_what_it_is_and_where(tmp_path):
     bank = an_engine(layers=cassette(tmp_path, CASES)).interface
-    found = as_json(measure(bank, CoverageTally({"closed"}, {"busy"})))
+    coverage = as_json(measure(bank, CoverageTally({"closed"}, {"busy"})))
 
     own = {"id": "own", "about": "/own/path", "place": f"{tmp_path / 'case.yaml'}:5"}
-    assert own in found["rules"]["never"]
-    assert found["rules"]["exercised"] == 1
-    assert found["operations"]["total"] == len(bank.operations)
-    delete = next(one for one in found["operations"]["never"] if one["id"] == "delete-consent")
+    assert own in coverage["rules"]["never"]
+    assert coverage["rules"]["exercised"] == 1
+    assert coverage["operations"]["total"] == len(bank.operations)
+    delete = next(one for one in coverage["operations"]["never"] if one["id"] == "delete-consent")
     assert delete["about"] == "DELETE /v1/consents/{consentId}"
-    assert {"404 RESOURCE_UNKNOWN"} <= {one["about"] for one in found["errors"]["never"]}
-    assert "busy" not in {one["id"] for one in found["errors"]["never"]}
+    assert {"404 RESOURCE_UNKNOWN"} <= {one["about"] for one in coverage["errors"]["never"]}
+    assert "busy" not in {one["id"] for one in coverage["errors"]["never"]}
 
 
 def test_as_text(tmp_path):

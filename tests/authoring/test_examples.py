@@ -136,9 +136,9 @@ ANSWER = Response(201, (("X-One", "1"),), b'{"a": 1.50, "list": [{"b": 2, "c": 3
     ],
 )
 def test_complaints_say_what_came_instead(expect: dict[str, Any], complaints: list[str]) -> None:
-    found = compare(expect, ANSWER)
-    assert len(found) == len(complaints)
-    assert all(one.startswith(start) for one, start in zip(found, complaints, strict=True))
+    differences = compare(expect, ANSWER)
+    assert len(differences) == len(complaints)
+    assert all(one.startswith(start) for one, start in zip(differences, complaints, strict=True))
 
 
 def test_an_answer_without_body() -> None:
@@ -149,8 +149,8 @@ def test_an_answer_without_body() -> None:
 
 
 def test_the_answer_and_the_reason_are_said_once() -> None:
-    found = compare({"status": 200, "headers": {"X-One": "2"}, "body": {"a": 1}}, ANSWER, ", as it is")
-    assert found == [
+    differences = compare({"status": 200, "headers": {"X-One": "2"}, "body": {"a": 1}}, ANSWER, ", as it is")
+    assert differences == [
         f"the status is 201, not 200, as it is; the answer is {ANSWER.body.decode()}",
         "the header X-One is '1', not '2'",
         'the body does not contain {"a":1}',

@@ -29,8 +29,8 @@ def problems(dialect: Path, file: str = "", right: str = "", wrong: str = "") ->
         text = (dialect / file).read_text()
         assert right in text
         (dialect / file).write_text(text.replace(right, wrong, 1))
-    found = check(Settings(dialect="mine", state="memory:", confdir=dialect.parents[1]))
-    return [f"{p.file.name} {p.code}: {p.text}" for p in found]
+    mistakes = check(Settings(dialect="mine", state="memory:", confdir=dialect.parents[1]))
+    return [f"{p.file.name} {p.code}: {p.text}" for p in mistakes]
 
 
 def test_a_copy_of_the_bundled_dialect_is_clean(dialect: Path) -> None:
@@ -164,8 +164,8 @@ rules:
       - {set: "state.consents[path.consentId].validUntil", to: "tomorrow"}
 """
     )
-    found = check(Settings(dialect="mine", state="memory:", confdir=dialect.parents[1]))
-    assert places_of(found) == ["7:16 member", "8:65 member", "10:15 member", "11:64 member"]
+    mistakes = check(Settings(dialect="mine", state="memory:", confdir=dialect.parents[1]))
+    assert places_of(mistakes) == ["7:16 member", "8:65 member", "10:15 member", "11:64 member"]
 
 
 def test_names_of_ones_own_are_none(dialect: Path) -> None:

@@ -42,8 +42,8 @@ def compared(sandbox: Engine, answers: dict[str, Response], steps: list[Step]) -
     async def bank(request: Request) -> Response:
         return answers[request.target]
 
-    known = bundled_engine()
-    comparison = Comparison(known.interface, known.schemas, sandbox.answer, bank, noise_reads=0, allow_writes=True)
+    engine = bundled_engine()
+    comparison = Comparison(engine.interface, engine.schemas, sandbox.answer, bank, noise_reads=0, allow_writes=True)
     return report(asyncio.run(comparison.play(steps)), "https://bank.example", None)
 
 

@@ -96,8 +96,8 @@ def test_a_client_is_that_of_one_tpp(client: str, said: dict[str, str], shown: s
     assert one.request("PUT", "/_sandbox/state/tokens/t1", headers=ADMIN, json=token).status == 201
 
     body = f"grant_type=client_credentials&client_id={client}".encode()
-    given = one.post("/as/token.oauth2", headers=FORM, body=body, certificates=certificates(shown))
-    assert (given.status, given.json().get("error")) == ((401, "invalid_client") if is_refused else (200, None))
+    grant = one.post("/as/token.oauth2", headers=FORM, body=body, certificates=certificates(shown))
+    assert (grant.status, grant.json().get("error")) == ((401, "invalid_client") if is_refused else (200, None))
     used = status(one, certificates(shown), Authorization="Bearer t1")
     assert (used.status, used.status == 401 and used.error["code"]) == (
         (401, "TOKEN_INVALID") if is_refused else (200, False)

@@ -68,13 +68,13 @@ def test_a_token_that_was_revoked_is_unknown() -> None:
     assert one.request("PUT", "/_sandbox/checks", headers=ADMIN, json={"checks": ["token"]}).status == 200
     form = {"Content-Type": "application/x-www-form-urlencoded", "X-Request-ID": None}
     who = b"client_id=demo-tpp&client_secret=kletterrose&"
-    given = one.post("/as/token.oauth2", headers=form, body=who + b"grant_type=client_credentials&scope=AIS").json()
-    token = {"Authorization": f"Bearer {given['access_token']}"}
+    grant = one.post("/as/token.oauth2", headers=form, body=who + b"grant_type=client_credentials&scope=AIS").json()
+    token = {"Authorization": f"Bearer {grant['access_token']}"}
 
     path = "/v1/consents/none/status"
     assert code(one.get(path, headers=token)) == "CONSENT_UNKNOWN"
     assert code(one.get("/v1/signing-baskets/none/status", headers=token)) == "TOKEN_INVALID"
-    ended = one.post("/as/revoke_token.oauth2", headers=form, body=who + f"token={given['access_token']}".encode())
+    ended = one.post("/as/revoke_token.oauth2", headers=form, body=who + f"token={grant['access_token']}".encode())
     assert ended.status == 200
     assert code(one.get(path, headers=token)) == "TOKEN_UNKNOWN"
 

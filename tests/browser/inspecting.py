@@ -30,8 +30,8 @@ class Inspector:
         axe = pytest.importorskip("axe_playwright_python.sync_playwright")
         if self.pictures:
             self.page.screenshot(path=self.pictures / f"{name}.png", full_page=True)
-        found = axe.Axe().run(self.page)
-        assert found.violations_count == 0, f"{name}: {found.generate_report()}"
+        violations = axe.Axe().run(self.page)
+        assert violations.violations_count == 0, f"{name}: {violations.generate_report()}"
         assert self.page.evaluate(_SMALL) == []
         assert not self.page.evaluate(_WIDE)
         assert self.page.evaluate(_OUT_OF_SIGHT) == []

@@ -81,5 +81,5 @@ def test_without_a_script_nothing_is_offered_that_needs_one(page: Any) -> None:
 
 def test_axe_finds_nothing(page_with_script: Any) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    found = axe.Axe().run(page_with_script)
-    assert found.violations_count == 0, found.generate_report()
+    violations = axe.Axe().run(page_with_script)
+    assert violations.violations_count == 0, violations.generate_report()

@@ -77,8 +77,8 @@ def test_approve(page: Any, client: Client, app: Any, family: str) -> None:
     if not page.get_by_label("One-time password").count():
         press(page, page.locator("form").get_by_role("button").first)  # the method that is chosen already
     entry = page.get_by_label("One-time password")
-    shown = page.locator("main").inner_text()
-    entry.fill(next(word for word in shown.replace(".", " ").split() if len(word) == DIGITS and word.isdecimal()))
+    text = page.locator("main").inner_text()
+    entry.fill(next(word for word in text.replace(".", " ").split() if len(word) == DIGITS and word.isdecimal()))
     press(page, page.get_by_role("button", name="Approve"))
 
     assert page.url.startswith(app.url + "/ok")

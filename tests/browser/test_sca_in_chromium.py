@@ -110,8 +110,8 @@ def test_approve_by_keyboard(page: Any, client: Client, app: Any) -> None:
     assert app.calls == [("/ok", {"state": ["4711"]})]
     assert app.referrers == [None]
     assert consent_status(client, id) == "valid"
-    shown = client.get(f"/v1/consents/{id}").json()["access"]["accounts"]
-    assert [account["iban"] for account in shown] == [ANNAS[0]]
+    accounts = client.get(f"/v1/consents/{id}").json()["access"]["accounts"]
+    assert [account["iban"] for account in accounts] == [ANNAS[0]]
     page.goto(link)
     assert page.get_by_role("heading", level=1).inner_text() == "This link has been used"
 

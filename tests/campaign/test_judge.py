@@ -15,8 +15,8 @@ RESET = InjectedFault("reset", "balances", 2)
 def judged(
     run: Observed, after: Observed | None = None, *, usual: Observed = USUAL, fault: InjectedFault = RESET, **more: int
 ) -> list[str]:
-    found = findings(Case(Learned(usual, usual, more.get("frequency")), fault, run, after))
-    return [f"{one.oracle}: {one.text}" for one in found]
+    verdicts = findings(Case(Learned(usual, usual, more.get("frequency")), fault, run, after))
+    return [f"{one.oracle}: {one.text}" for one in verdicts]
 
 
 def test_a_run_that_does_as_usual_is_good() -> None:

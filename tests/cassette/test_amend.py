@@ -244,8 +244,8 @@ def test_explaining_names_all_that_took_part(tmp_path: Path) -> None:
 
 
 def test_rules_that_answer_are_still_in_each_others_way(tmp_path: Path) -> None:
-    read, found = check(
+    read, mistakes = check(
         tmp_path, rules({"id": "a", "match": {"operation": "list"}}, {"id": "b", "match": {"operation": "list"}})
     )
     assert read
-    assert [problem.code for problem in found] == ["ambiguous"]
+    assert [problem.code for problem in mistakes] == ["ambiguous"]

@@ -166,8 +166,8 @@ def test_an_operations_values_are_there_for_what_it_answers_to_a_rules_handler(t
     rule = {"id": "b", "match": {"operation": "a"}, "handler": "consents.status", "let": {"who": "rule"}}
     layer = {"rules.yaml": {"cassette": 1, "rules": [rule]}}
     made = {"consents": {"c": {"consentStatus": "valid"}}}
-    read, found = check(tmp_path, layer, bank=bank)
-    assert not found
+    read, mistakes = check(tmp_path, layer, bank=bank)
+    assert not mistakes
     bank_engine = Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData(made, ()), limits=limits())
     assert ask(bank_engine, "/v1/consents/c").body == b'"rule"'
 

@@ -32,10 +32,10 @@ def call(target: str = "/", body: bytes = b"") -> Call:
     ],
 )
 def test_json(text: bytes, value: Any) -> None:
-    found = parse_json(text, [])
+    parsed = parse_json(text, [])
 
-    assert found == value
-    assert repr(found) == repr(value)
+    assert parsed == value
+    assert repr(parsed) == repr(value)
 
 
 @pytest.mark.parametrize(

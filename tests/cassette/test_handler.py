@@ -23,8 +23,8 @@ RULE = """
 
 def problems(directory: Path, handler: str, rest: str = "", match: str = "{operation: account-list}") -> list[str]:
     text = RULE.replace("{match}", match).replace("{handler}", handler).replace("{rest}", rest)
-    _, found = layers.check([[DIALECT], *cassette(directory, text)], bundled_engine().schemas, NAMED)
-    return sorted(f"{p.line}:{p.column} {p.code}: {p.text}" for p in found)
+    _, mistakes = layers.check([[DIALECT], *cassette(directory, text)], bundled_engine().schemas, NAMED)
+    return sorted(f"{p.line}:{p.column} {p.code}: {p.text}" for p in mistakes)
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_an_operation_says_all_of_its_approaches(tmp_path: Path) -> None:
         with: {family: consent, sca: redirect}
         respond: {status: 204}
     """
-    _, found = layers.check([[DIALECT], *cassette(tmp_path, text)], bundled_engine().schemas, NAMED)
+    _, mistakes = layers.check([[DIALECT], *cassette(tmp_path, text)], bundled_engine().schemas, NAMED)
 
-    missing = {p.text for p in found if p.code == "missing-key"}
+    missing = {p.text for p in mistakes if p.code == "missing-key"}
     assert missing == {
         f"the handler authorisations.start needs the key {name} in `with`"
         for name in ("expires_after", "decides_after", "confirmation")

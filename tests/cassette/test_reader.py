@@ -83,8 +83,8 @@ def test_the_source_and_the_rule_are_said(tmp_path):
 
 
 def test_a_header_named_twice_in_different_case_is_a_mistake(tmp_path):
-    found = problems(tmp_path, rules({"id": "r", "match": {"path": "/a", "headers": {"X-A": "1", "x-a": "2"}}}))
-    assert [(p.code, p.text) for p in found] == [("duplicate-key", "the header x-a is named twice")]
+    mistakes = problems(tmp_path, rules({"id": "r", "match": {"path": "/a", "headers": {"X-A": "1", "x-a": "2"}}}))
+    assert [(p.code, p.text) for p in mistakes] == [("duplicate-key", "the header x-a is named twice")]
 
 
 def test_a_rule_answers_its_own_methods_only(tmp_path):
@@ -154,9 +154,9 @@ def test_a_mistake_in_the_body_of_an_error_has_its_place(tmp_path):
     text = (
         "cassette: 1\nerrors:\n  e:\n    status: 400\n    code: C\n    text: t\n    body:\n      a: '{{ result.x }}'\n"
     )
-    (found,) = problems(tmp_path, {"case.yaml": text})
-    assert (found.line, found.code) == (8, "expression")
-    assert "result" in found.text
+    (mistakes,) = problems(tmp_path, {"case.yaml": text})
+    assert (mistakes.line, mistakes.code) == (8, "expression")
+    assert "result" in mistakes.text
 
 
 def test_a_recorded_rule_knows_its_tape(tmp_path):

@@ -281,8 +281,8 @@ def test_the_recording_asks_whether_the_bank_has_moved(bank: Callable[[Change], 
     assert "days old)" in done.output
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["against"] == "recording"
-    found = {(one["kind"], one["place"]) for one in report["exchanges"][0]["differences"]}
-    assert found >= {("value", "/name"), ("member-missing", "/more")}
+    differences = {(one["kind"], one["place"]) for one in report["exchanges"][0]["differences"]}
+    assert differences >= {("value", "/name"), ("member-missing", "/more")}
     bank(lambda request, response: ok_json('{"name": "old"}'))
     assert compare(tape, *flags).exit_code == 0
 

@@ -39,17 +39,19 @@ def explained(*words: str, port: int) -> Any:
 
 
 def test_a_running_sandbox_is_asked(engine: Engine, port: int) -> None:
-    found = explained("get", "/mine", port=port)
+    explanation = explained("get", "/mine", port=port)
 
-    assert found["asked"] == f"http://127.0.0.1:{port}"
-    assert (found["decision"], name(found["by"])) == ("rule", "mine")
+    assert explanation["asked"] == f"http://127.0.0.1:{port}"
+    assert (explanation["decision"], name(explanation["by"])) == ("rule", "mine")
     assert engine.store.sessions() == {}
 
 
 def test_the_request_is_the_one_given(port: int) -> None:
-    found = explained("POST", "https://bank.example/v1/consents", "-H", f"X-Request-ID: {UUID}", "-d", "{a", port=port)
+    explanation = explained(
+        "POST", "https://bank.example/v1/consents", "-H", f"X-Request-ID: {UUID}", "-d", "{a", port=port
+    )
 
-    assert found["by"]["lacks"] == [
+    assert explanation["by"]["lacks"] == [
         "the body must be JSON: Expecting property name enclosed in double quotes at line 1 column 2"
     ]
 
@@ -66,18 +68,18 @@ def test_the_body_may_be_in_a_file(port: int, tmp_path: Path) -> None:
 
 def test_a_session(port: int) -> None:
     headers = ["-H", f"X-Request-ID: {UUID}", "-H", f"Consent-ID: {UUID}"]
-    found = explained("GET", "/v1/accounts", *headers, "--session", "ci", port=port)
+    explanation = explained("GET", "/v1/accounts", *headers, "--session", "ci", port=port)
 
-    assert found["request"]["session"] == "ci"
-    assert codes(found) == {"consent-unknown"}
+    assert explanation["request"]["session"] == "ci"
+    assert codes(explanation) == {"consent-unknown"}
 
 
 def test_the_certificate_that_the_app_shows(port: int, tmp_path: Path) -> None:
     file = tmp_path / "qwac.pem"
     key_files.write_pem(file, issued(roles=("PISP",)), ())
 
-    found = explained("GET", "/mine", "--cert", str(file), port=port)
-    assert found["client"] == {"name": "My TPP", "organisation": "PSDAT-FMA-123456", "roles": ["PISP"]}
+    explanation = explained("GET", "/mine", "--cert", str(file), port=port)
+    assert explanation["client"] == {"name": "My TPP", "organisation": "PSDAT-FMA-123456", "roles": ["PISP"]}
     text = output("explain", "GET", "/mine", "--cert", str(file), port=port)
     assert "  asked by My TPP (PSDAT-FMA-123456, PISP)\n" in text
     assert explained("GET", "/mine", port=port)["client"] is None
@@ -98,20 +100,20 @@ def test_without_a_sandbox_the_files_say_it(home: Path) -> None:
     free = unused()
 
     result = run("explain", "GET", "/mine", port=free)
-    found = json.loads(run("explain", "--json", "GET", "/mine", port=free).stdout)
+    explanation = json.loads(run("explain", "--json", "GET", "/mine", port=free).stdout)
 
     assert result.exit_code == 0
     assert result.output.startswith(f"No sandbox answers at http://127.0.0.1:{free}:\nthis is by the configured files")
-    assert (found["asked"], name(found["by"]), found["by"]["place"]) == (
+    assert (explanation["asked"], name(explanation["by"]), explanation["by"]["place"]) == (
         "offline", "mine", "cassettes/cases/mine.yaml:3",
     )  # fmt: skip
     assert not (home / ".xs2a-sandbox").exists()
 
 
 def test_offline_asks_nobody(home: Path, port: int) -> None:
-    found = explained("--offline", "GET", "/mine", port=port)
+    explanation = explained("--offline", "GET", "/mine", port=port)
 
-    assert (found["asked"], found["decision"]) == ("offline", "nothing")
+    assert (explanation["asked"], explanation["decision"]) == ("offline", "nothing")
 
 
 def test_the_suggestion_works_where_it_is_saved(home: Path) -> None:
@@ -121,8 +123,8 @@ def test_the_suggestion_works_where_it_is_saved(home: Path) -> None:
     (home / suggestion["file"]).write_text(suggestion["yaml"])
 
     assert run("lint").exit_code == 0
-    found = json.loads(run("explain", "--json", "GET", "/v1/acounts", port=free).stdout)
-    assert (name(found["by"]), found["answer"]["status"]) == ("get-v1-acounts", 200)
+    explanation = json.loads(run("explain", "--json", "GET", "/v1/acounts", port=free).stdout)
+    assert (name(explanation["by"]), explanation["answer"]["status"]) == ("get-v1-acounts", 200)
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,9 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 
 def test_a_request_that_is_not_matched(bank: Engine) -> None:
-    shown = text(explained(bank, "GET", "/v1/acounts", {"X-Request-ID": UUID}))
+    printed = text(explained(bank, "GET", "/v1/acounts", {"X-Request-ID": UUID}))
 
-    assert shown.startswith(
+    assert printed.startswith(
         """\
 GET /v1/acounts in the session default
   no operation and no rule has this path; these come nearest
@@ -47,7 +47,7 @@ Nearest:
      also  the header Consent-ID is missing
 """
     )
-    assert shown.endswith(
+    assert printed.endswith(
         """\
 This would answer it, in cassettes/cases/get-v1-acounts.yaml:
 
@@ -64,18 +64,18 @@ rules:
 
 def test_one_that_is(bank: Engine) -> None:
     headers = {"X-Request-ID": UUID, "Consent-ID": facts.consent(), "PSU-ID": "corp-1"}
-    shown = text(explained(bank, "GET", "/v1/accounts", headers))
+    printed = text(explained(bank, "GET", "/v1/accounts", headers))
 
-    assert "  the rule kettle answers\n  the answer is 503\n" in shown
-    assert 'fits  header PSU-ID is "corp-1"\n' in shown
-    assert "but   kettle asks more of the request: strength 8, not 2\n" in shown
-    assert "Hint" not in shown
+    assert "  the rule kettle answers\n  the answer is 503\n" in printed
+    assert 'fits  header PSU-ID is "corp-1"\n' in printed
+    assert "but   kettle asks more of the request: strength 8, not 2\n" in printed
+    assert "Hint" not in printed
 
 
 def test_nothing_is_wider_than_a_terminal(bank: Engine) -> None:
     for url in ("/v1/payments/sepa-credit-transfer/x/status", "/v1/" + "a-b " * 60, "/v1/\x1b[31m", "/_sandbox/state"):
-        shown = text(explained(bank, "GET", url, {"Consent-ID": "not registered\x1b[0m"}))
-        explanation = shown.partition("This would answer it")[0]
+        printed = text(explained(bank, "GET", url, {"Consent-ID": "not registered\x1b[0m"}))
+        explanation = printed.partition("This would answer it")[0]
         assert max(map(len, explanation.splitlines())) <= 80
         assert explanation.replace("\n", "").isprintable()
 

@@ -851,13 +851,13 @@ Ask = Callable[[Request], Awaitable[Response]]
 
 @cache
 def _comparison() -> Comparison:
-    known = bundled_engine()
+    engine = bundled_engine()
 
     async def nobody(request: Request) -> Response:
         raise ValueError("a comparison of its own journey asks")
 
     return Comparison(
-        known.interface, known.schemas, nobody, None, bank_url=BANK, sandbox_url=known.public_url, allow_writes=True
+        engine.interface, engine.schemas, nobody, None, bank_url=BANK, sandbox_url=engine.public_url, allow_writes=True
     )
 
 

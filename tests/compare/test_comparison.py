@@ -123,10 +123,10 @@ def recorded() -> list[Step]:
 
 
 def compare(sandbox: Any, bank: Any, **options: Any) -> Comparison:
-    known = bundled_engine()
+    engine = bundled_engine()
     return Comparison(
-        known.interface, known.schemas, sandbox, bank, bank_url="https://bank.example",
-        sandbox_url=known.public_url, **options,
+        engine.interface, engine.schemas, sandbox, bank, bank_url="https://bank.example",
+        sandbox_url=engine.public_url, **options,
     )  # fmt: skip
 
 

@@ -54,8 +54,8 @@ def compared(target: str, ask: Any, *rules: IgnoreRule, reads: int = 0) -> Compa
     async def sandbox(request: Request) -> Response:
         return answer
 
-    known = bundled_engine()
-    comparison = Comparison(known.interface, known.schemas, sandbox, ask, noise_reads=reads, ignoring=Ignoring(rules))
+    engine = bundled_engine()
+    comparison = Comparison(engine.interface, engine.schemas, sandbox, ask, noise_reads=reads, ignoring=Ignoring(rules))
     return asyncio.run(comparison.step(Step("", Request("GET", target, HEADERS))))
 
 
@@ -158,8 +158,8 @@ def test_all_that_breaks_the_schema_is_told() -> None:
         body["accounts"][0]["bic"] = "bank"
         del body["accounts"][0]["balances"][0]["balanceType"]
 
-    found = compared(ACCOUNTS, bank(ACCOUNTS, broken))
-    assert sorted(one.where for one in found.differences if one.drift) == [
+    comparison = compared(ACCOUNTS, bank(ACCOUNTS, broken))
+    assert sorted(one.where for one in comparison.differences if one.drift) == [
         "/accounts/0/balances/0/balanceType",
         "/accounts/0/bic",
         "/accounts/0/currency",
@@ -185,9 +185,9 @@ def test_noise_masks_nothing_that_breaks_the_schema(first: Change | None, again:
 
 def test_noise_within_the_schema_is_masked() -> None:
     changes = (put(*FIRST, "name", to=name) for name in ("a", "b"))
-    found = compared(ACCOUNTS, bank(ACCOUNTS, *changes), reads=1)
-    assert found.differences == ()
-    assert len(found.masked) == 1
+    comparison = compared(ACCOUNTS, bank(ACCOUNTS, *changes), reads=1)
+    assert comparison.differences == ()
+    assert len(comparison.masked) == 1
 
 
 @pytest.mark.parametrize(
@@ -199,9 +199,9 @@ def test_noise_within_the_schema_is_masked() -> None:
     ],
 )
 def test_the_user_weighs_otherwise(rule: IgnoreRule, severity: str) -> None:
-    found = compared(ACCOUNTS, bank(ACCOUNTS, put(*FIRST, "name", to="x")), rule)
-    assert [one.severity for one in found.differences] == [severity]
-    assert found.masked == ()
+    comparison = compared(ACCOUNTS, bank(ACCOUNTS, put(*FIRST, "name", to="x")), rule)
+    assert [one.severity for one in comparison.differences] == [severity]
+    assert comparison.masked == ()
 
 
 def test_a_success_with_another_status_is_held_against_the_schema_all_the_same() -> None:
@@ -210,8 +210,8 @@ def test_a_success_with_another_status_is_held_against_the_schema_all_the_same()
     async def ask(request: Request) -> Response:
         return Response(201, headers, json.dumps({"accounts": "none"}).encode())
 
-    found = compared(ACCOUNTS, ask)
-    assert {one.consequence for one in found.differences if one.drift} == {"other-type"}
+    comparison = compared(ACCOUNTS, ask)
+    assert {one.consequence for one in comparison.differences if one.drift} == {"other-type"}
 
 
 def test_the_documents_have_the_table() -> None:
@@ -242,8 +242,8 @@ def test_what_the_interface_gives_a_meaning_is_never_suggested_to_be_ignored(tar
 
 
 def test_a_name_may_be_ignored() -> None:
-    found = compared(ACCOUNTS, bank(ACCOUNTS, put(*FIRST, "name", to="x")))
-    ((rule,), _) = suggest(report(Result((found,)), "bank", None))
+    comparison = compared(ACCOUNTS, bank(ACCOUNTS, put(*FIRST, "name", to="x")))
+    ((rule,), _) = suggest(report(Result((comparison,)), "bank", None))
     assert rule["path"] == "/accounts/*/name"
 
 
@@ -263,7 +263,7 @@ def test_signs_are_compared_whatever_the_size(mine: str, theirs: str, means: str
 
         return answer
 
-    known = bundled_engine()
-    comparison = Comparison(known.interface, known.schemas, answering(theirs), answering(mine), noise_reads=0)
+    engine = bundled_engine()
+    comparison = Comparison(engine.interface, engine.schemas, answering(theirs), answering(mine), noise_reads=0)
     (difference,) = asyncio.run(comparison.step(Step("", Request("GET", "/own", HEADERS)))).differences
     assert difference.consequence == means

@@ -39,15 +39,15 @@ def test_equal_elements_belong_together(bank: str, sandbox: str, pairs: list[Any
 def test_a_removed_element_shifts_nothing_although_all_have_changed() -> None:
     bank = ["first=1", "second=2", "third=3", "fourth=4"]
     sandbox = ["first=9", "third=9", "fourth=9"]
-    found = by_likeness(bank, sandbox, canonical, likeness)
-    assert found.pairs == ((0, 0), (2, 1), (3, 2))
-    assert (found.bank_only, found.sandbox_only) == ((1,), ())
+    pairs = by_likeness(bank, sandbox, canonical, likeness)
+    assert pairs.pairs == ((0, 0), (2, 1), (3, 2))
+    assert (pairs.bank_only, pairs.sandbox_only) == ((1,), ())
 
 
 def test_a_key_is_what_every_element_has_alone() -> None:
-    found = by_key(keyed("a", "b", "c"), keyed("c", "a"), str, lambda mine, theirs: 0.0)
-    assert found == ArrayAlignment(((0, 1), (2, 0)), (1,), (), "resourceId")
-    assert found.reordered
+    pairs = by_key(keyed("a", "b", "c"), keyed("c", "a"), str, lambda mine, theirs: 0.0)
+    assert pairs == ArrayAlignment(((0, 1), (2, 0)), (1,), (), "resourceId")
+    assert pairs.reordered
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_what_does_not_tell_elements_apart_is_no_key(bank: list[Any], sandbox: l
 
 
 def test_the_sandbox_may_call_an_element_differently() -> None:
-    found = by_key(keyed("a", "b"), keyed("B", "A"), str.upper, lambda mine, theirs: 0.0)
-    assert found
-    assert found.pairs == ((0, 1), (1, 0))
+    pairs = by_key(keyed("a", "b"), keyed("B", "A"), str.upper, lambda mine, theirs: 0.0)
+    assert pairs
+    assert pairs.pairs == ((0, 1), (1, 0))
 
 
 def test_an_element_whose_key_has_changed_is_still_itself() -> None:

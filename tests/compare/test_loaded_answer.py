@@ -18,9 +18,9 @@ def test_an_answer_is_unpacked_and_kept_as_it_would_be_recorded() -> None:
     async def ask(request: Request) -> Response:
         return packed
 
-    taken = asyncio.run(loaded_answer.ask(ask, REQUEST, "https://bank.example"))
-    assert taken.content == ("json", {"a": 1})
-    entry = taken.exchange
+    answer = asyncio.run(loaded_answer.ask(ask, REQUEST, "https://bank.example"))
+    assert answer.content == ("json", {"a": 1})
+    entry = answer.exchange
     assert (entry.bank, entry.method, entry.target, entry.body) == ("https://bank.example", "GET", "/v1/x", b"sent")
     assert (entry.status, entry.answer_body, entry.milliseconds >= 0) == (200, b'{"a":1}', True)
 

@@ -16,8 +16,8 @@ def answer(body: Any, status: int = 200, **headers: str) -> Response:
 def left(first: Response, again: Response, sandbox: Response) -> list[tuple[str, str]]:
     """What counts when the bank has said `first` and then `again`."""
     noise = Noise(first, [again])
-    found = contrast(first, sandbox, Counterparts())
-    return sorted((d.kind, d.where) for d in found if noise.reason(d) is None)
+    differences = contrast(first, sandbox, Counterparts())
+    return sorted((d.kind, d.where) for d in differences if noise.reason(d) is None)
 
 
 @pytest.mark.parametrize(

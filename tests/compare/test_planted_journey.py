@@ -95,8 +95,8 @@ def test_the_twelve_are_found_while_the_sandbox_serves(source: str, tmp_path: Pa
         sandbox.ends()
     made = json.loads(file.read_text())
 
-    found = sorted((one["operation"], one["kind"], one["place"]) for one in made["differences"])
-    assert found == sorted(PLANTED)
+    differences = sorted((one["operation"], one["kind"], one["place"]) for one in made["differences"])
+    assert differences == sorted(PLANTED)
 
 
 def _links(lines: list[str]) -> list[str]:
@@ -131,8 +131,8 @@ def test_the_twelve_are_found_from_a_redacted_recording(tmp_path: Path, monkeypa
     made = json.loads(Path("report.json").read_text())
 
     assert made["redacted"]
-    found = sorted((one["operation"], one["kind"], one["place"]) for one in made["differences"])
-    assert found == sorted(PLANTED), done.output
+    differences = sorted((one["operation"], one["kind"], one["place"]) for one in made["differences"])
+    assert differences == sorted(PLANTED), done.output
     assert "Anna G." not in done.output + Path("report.json").read_text()
     assert done.output.count("the payment user decides about the") == 2
 

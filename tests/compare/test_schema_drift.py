@@ -71,13 +71,13 @@ def test_what_differs_there_is_said_once(bank: Any, kind: str) -> None:
 
 def test_a_bank_calls_things_as_it_likes() -> None:
     assert drifts(f"/v1/consents/{CONSENT}", keep, keep) == []
-    known = bundled_engine()
+    engine = bundled_engine()
     body = {"consentStatus": "valid", "consentId": "B-1", "_links": {"self": {"href": "/v1/consents/B-1"}}}
 
     async def bank(request: Request) -> Response:
         return Response(200, (("Content-Type", "application/json"),), json.dumps(body).encode())
 
-    comparison = Comparison(known.interface, known.schemas, bank, bank, allow_writes=True)
+    comparison = Comparison(engine.interface, engine.schemas, bank, bank, allow_writes=True)
     result = asyncio.run(comparison.step(Step("", Request("POST", "/v1/consents"))))
     assert [d.drift for d in result.differences if d.drift and "UUID" in d.drift] == []
 
@@ -88,8 +88,8 @@ def test_errors_have_one_schema() -> None:
             403, (), b'{"tppMessages":[{"category":"ERROR","code":"X","path":null,"text":7}],"_links":null}'
         )
 
-    known = bundled_engine()
-    comparison = Comparison(known.interface, known.schemas, bank, bank)
+    engine = bundled_engine()
+    comparison = Comparison(engine.interface, engine.schemas, bank, bank)
     result = asyncio.run(comparison.step(Step("", Request("GET", "/v1/accounts"))))
     assert [d.kind for d in result.differences] == ["drift"]
 
@@ -109,7 +109,7 @@ def test_errors_without_a_schema_do_not_drift() -> None:
     async def bank(request: Request) -> Response:
         return Response(403, (), b'{"error":"no"}')
 
-    known = bundled_engine()
-    plain = replace(known.interface, every_error=replace(known.interface.every_error, schema=None))
-    result = asyncio.run(Comparison(plain, known.schemas, bank, bank).step(Step("", Request("GET", "/v1/accounts"))))
+    engine = bundled_engine()
+    plain = replace(engine.interface, every_error=replace(engine.interface.every_error, schema=None))
+    result = asyncio.run(Comparison(plain, engine.schemas, bank, bank).step(Step("", Request("GET", "/v1/accounts"))))
     assert result.differences == ()

@@ -84,16 +84,16 @@ def everything(bank: Bank) -> str:
 
 def documented(iban: str) -> dict[str, Any]:
     """The account's record, without balances."""
-    known = facts.accounts()[iban]
+    account = facts.accounts()[iban]
     return {
         "resourceId": iban,
         "iban": iban,
-        "currency": known["currency"],
-        "name": known["name"],
-        "product": known["product"],
+        "currency": account["currency"],
+        "name": account["name"],
+        "product": account["product"],
         "cashAccountType": None,
         "status": None,
-        "bic": known["bic"],
+        "bic": account["bic"],
         "linkedAccounts": None,
         "usage": None,
         "details": None,
@@ -302,8 +302,8 @@ def test_one_kind_of_transactions(bank: Bank, everything: str, status: str) -> N
         assert content.keys() == {*KINDS, "_links"}
         assert content["_links"] == {"account": {"href": f"/v1/accounts/{iban}"}}
         assert all(content[kind] is None for kind in KINDS if kind != status)
-        known = facts.booked(iban, status)
-        assert numbers(content[status] or []) == numbers(known)
+        booked = facts.booked(iban, status)
+        assert numbers(content[status] or []) == numbers(booked)
 
 
 @spec("4.1-rule-1")
@@ -499,7 +499,7 @@ def test_dates_are_inclusive(bank: Bank, everything: str, status: str, given: tu
     iban = busiest()
     days = sorted({record["bookingDate"] for record in facts.booked(iban)})
     first, last = days[len(days) // 3], days[len(days) // 2]
-    wanted = [
+    expected = [
         record
         for record in facts.booked(iban)
         if ("dateFrom" not in given or first <= record["bookingDate"])
@@ -507,10 +507,10 @@ def test_dates_are_inclusive(bank: Bank, everything: str, status: str, given: tu
     ]
     dates = {name: {"dateFrom": first, "dateTo": last}[name] for name in given}
 
-    found = transactions(bank, iban, everything, status, **dates)["transactions"]["booked"]
+    listed = transactions(bank, iban, everything, status, **dates)["transactions"]["booked"]
 
-    assert numbers(found) == numbers(wanted)
-    assert 0 < len(wanted) < len(facts.booked(iban))
+    assert numbers(listed) == numbers(expected)
+    assert 0 < len(expected) < len(facts.booked(iban))
 
 
 @spec("reading-dates")
@@ -518,10 +518,10 @@ def test_one_day_is_a_period(bank: Bank, everything: str) -> None:
     iban = busiest()
     day = facts.booked(iban)[0]["bookingDate"]
 
-    found = transactions(bank, iban, everything, "booked", dateFrom=day, dateTo=day)["transactions"]["booked"]
+    listed = transactions(bank, iban, everything, "booked", dateFrom=day, dateTo=day)["transactions"]["booked"]
 
-    assert found
-    assert {record["bookingDate"] for record in found} == {day}
+    assert listed
+    assert {record["bookingDate"] for record in listed} == {day}
 
 
 @spec("reading-dates-order")

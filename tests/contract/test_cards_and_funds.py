@@ -144,11 +144,11 @@ def test_one_card_account_is_that_of_the_list(bank: Bank) -> None:
     ("status", "shown"), [("both", ["booked", "pending"]), ("booked", ["booked"]), ("pending", ["pending"])]
 )
 def test_a_booking_status_shows_its_lists(bank: Bank, status: str, shown: list[str]) -> None:
-    found = entries(bank, bookingStatus=status)
-    assert {name: found[name] and ids(found[name]) for name in ("booked", "pending")} == {
+    listed = entries(bank, bookingStatus=status)
+    assert {name: listed[name] and ids(listed[name]) for name in ("booked", "pending")} == {
         name: ids(KEPT["transactions"][name]) if name in shown else None for name in ("booked", "pending")
     }
-    assert found["_links"] == {"cardAccount": {"href": f"/v1/card-accounts/{CARD}"}}
+    assert listed["_links"] == {"cardAccount": {"href": f"/v1/card-accounts/{CARD}"}}
 
 
 @pytest.mark.parametrize("query", [{"dateFrom": "2026-01-01"}, {"bookingStatus": "information"}], ids=str)
@@ -164,16 +164,16 @@ def test_dates_bound_what_is_booked_with_a_card(bank: Bank, given: tuple[str, ..
     booked = facts.testdata()["cardAccounts"][CARD]["transactions"]["booked"]
     days = sorted(record["bookingDate"] for record in booked)
     bounds = {"dateFrom": days[len(days) // 3], "dateTo": days[len(days) // 2]}
-    wanted = [
+    expected = [
         record
         for record in booked
         if ("dateFrom" not in given or bounds["dateFrom"] <= record["bookingDate"])
         and ("dateTo" not in given or record["bookingDate"] <= bounds["dateTo"])
     ]
-    found = entries(bank, **BOTH, **{name: bounds[name] for name in given})
-    assert ids(found["booked"]) == ids(wanted)
-    assert 0 < len(wanted) < len(booked)
-    assert ids(found["pending"]) == ids(KEPT["transactions"]["pending"])
+    listed = entries(bank, **BOTH, **{name: bounds[name] for name in given})
+    assert ids(listed["booked"]) == ids(expected)
+    assert 0 < len(expected) < len(booked)
+    assert ids(listed["pending"]) == ids(KEPT["transactions"]["pending"])
 
 
 @pytest.mark.parametrize("name", ["dateFrom", "dateTo"])

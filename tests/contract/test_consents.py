@@ -470,18 +470,20 @@ def test_the_content_of_a_consent_for_all_accounts(bank: Bank) -> None:
 @spec("2.5-valid-until")
 @pytest.mark.parametrize("consent_id", [id for role in ("valid", "expired") for id, _ in facts.consents(role)])
 def test_preconfigured_content(bank: Bank, consent_id: str) -> None:
-    known = facts.testdata()["consents"][consent_id]
+    consent = facts.testdata()["consents"][consent_id]
     before = bank.get(f"/v1/consents/{consent_id}")
-    if known["role"] == "valid":
+    if consent["role"] == "valid":
         # Asking again for the same account, with other wishes, changes nothing.
-        again = create(bank, *known["accounts"], frequencyPerDay=99, recurringIndicator=False, validUntil="9999-12-31")
+        again = create(
+            bank, *consent["accounts"], frequencyPerDay=99, recurringIndicator=False, validUntil="9999-12-31"
+        )
         assert again == consent_id
 
     after = bank.get(f"/v1/consents/{consent_id}")
 
     assert before.status == after.status == 200
     assert before.json() == after.json()
-    (iban,) = known["accounts"]
+    (iban,) = consent["accounts"]
     reference = {**dict.fromkeys(REFERENCE), "iban": iban, "currency": facts.accounts()[iban]["currency"]}
     assert after.json() == {
         "access": {
@@ -494,11 +496,11 @@ def test_preconfigured_content(bank: Bank, consent_id: str) -> None:
             "allPsd2": None,
             "restrictedTo": None,
         },
-        "recurringIndicator": known["recurringIndicator"] == "true",
-        "validUntil": known["validUntil"],
-        "frequencyPerDay": int(known["frequencyPerDay"]),
-        "lastActionDate": known["lastActionDate"],
-        "consentStatus": known["role"],
+        "recurringIndicator": consent["recurringIndicator"] == "true",
+        "validUntil": consent["validUntil"],
+        "frequencyPerDay": int(consent["frequencyPerDay"]),
+        "lastActionDate": consent["lastActionDate"],
+        "consentStatus": consent["role"],
         "_links": None,
     }
     assert isinstance(after.json()["recurringIndicator"], bool)

@@ -36,7 +36,7 @@ def provoke_further(bank: Bank) -> dict[str, Answer]:
     (member, _) = basket.members
     one, other = resources.payment(bank, psu), resources.payment(bank, psu)
     by_redirect = resources.begin(bank, one).headers["Location"]
-    known = resources.logged_in(bank, other, psu).headers["Location"]
+    location = resources.logged_in(bank, other, psu).headers["Location"]
     return {
         "wrong password": bank.post(
             resources.payment(bank, psu).starts,
@@ -44,7 +44,7 @@ def provoke_further(bank: Bank) -> dict[str, Answer]:
             json={"psuData": {"password": "no"}},
         ),
         "finished authorisation": bank.put(resources.sign(bank, resources.payment(bank, psu), psu), json=password),
-        "unknown method": bank.put(known, json={"authenticationMethodId": "pigeon"}),
+        "unknown method": bank.put(location, json={"authenticationMethodId": "pigeon"}),
         "password by redirect": bank.put(by_redirect, json=password),
         "member of a basket": resources.begin(bank, member),
         "unknown basket": bank.get(f"/v1/signing-baskets/{uuid.uuid4()}"),

@@ -144,11 +144,11 @@ def test_the_redirect_link(bank: Bank, product: str, back: str | None) -> None:
     assert answer.status == 200
     href = answer.json()["_Left"]["scaRedirect"]["href"]
     service, name = product.split("/")
-    wanted = {"payment_id": [answer.json()["paymentId"]], "service": [service], "product": [name]}
+    expected = {"payment_id": [answer.json()["paymentId"]], "service": [service], "product": [name]}
     if back:
-        wanted["redirectBackUrl"] = [back]
+        expected["redirectBackUrl"] = [back]
         assert quote(back, safe="") in href
-    assert parse_qs(urlsplit(href).query, keep_blank_values=True, strict_parsing=True) == wanted
+    assert parse_qs(urlsplit(href).query, keep_blank_values=True, strict_parsing=True) == expected
     assert href.startswith(f"{bank.addresses.direct}/")
     assert f"/s/{bank.session}/" in urlsplit(href).path
 

@@ -198,9 +198,9 @@ def test_embedded_with_either_of_two_methods(bank: Bank, control: Control, famil
     own = started.json()["_links"]["updatePsuIdentification"]["href"]
     identified = bank.put(own, headers={"PSU-ID": SEVERAL}, json={})
     own = identified.json()["_links"]["updatePsuAuthentication"]["href"]
-    known = bank.put(own, json=resources.password(SEVERAL))
-    assert known.json()["scaMethods"] == two
-    own = known.json()["_links"]["selectAuthenticationMethod"]["href"]
+    authorisation = bank.put(own, json=resources.password(SEVERAL))
+    assert authorisation.json()["scaMethods"] == two
+    own = authorisation.json()["_links"]["selectAuthenticationMethod"]["href"]
     chosen = bank.put(own, json={"authenticationMethodId": two[number]["authenticationMethodId"]})
     assert chosen.json()["chosenScaMethod"] == two[number]
     own = chosen.json()["_links"]["authoriseTransaction"]["href"]

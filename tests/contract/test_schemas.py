@@ -752,8 +752,8 @@ def on_a_day(value: Any) -> Any:
         return {key: on_a_day(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [on_a_day(inner) for inner in value]
-    found = EXPRESSION.fullmatch(value) if isinstance(value, str) else None
-    return (TODAY + timedelta(days=int(found[1]))).isoformat() if found else value
+    match = EXPRESSION.fullmatch(value) if isinstance(value, str) else None
+    return (TODAY + timedelta(days=int(match[1]))).isoformat() if match else value
 
 
 @pytest.fixture(scope="module")

@@ -234,8 +234,8 @@ def a_token(bank: Bank, client: str = "demo-tpp", secret: str = "kletterrose") -
     """The header of a token that the token endpoint gives."""
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     body = f"grant_type=client_credentials&client_id={client}&client_secret={secret}".encode()
-    given = bank.post("/as/token.oauth2", content=body, headers=form, check=False).json()
-    return {"Authorization": f"Bearer {given['access_token']}"}
+    grant = bank.post("/as/token.oauth2", content=body, headers=form, check=False).json()
+    return {"Authorization": f"Bearer {grant['access_token']}"}
 
 
 @spec("reading-strict-token")

@@ -94,8 +94,12 @@ def test_a_token_that_is_bound_to_a_key_needs_a_proof(bank: Bank, control: Contr
     bound = {"match": {"operation": "token"}, "handler": "token.issue", "with": {"expires_in": 60, "dpop_bound": True}}
     control.ask("POST", "rules", {"rules": [{"id": "bound", **bound}]})
     here = place(bank, "/as/token.oauth2")
-    given = token(bank, proof=Prover().proof("POST", here), check=False)
-    assert (given.status, given.json()["token_type"], given.json()["expires_in"]) == (200, "DPoP", 60)
+    grant_answer = token(bank, proof=Prover().proof("POST", here), check=False)
+    assert (grant_answer.status, grant_answer.json()["token_type"], grant_answer.json()["expires_in"]) == (
+        200,
+        "DPoP",
+        60,
+    )
     missing = "the header DPoP is missing; it must have one proof, made for this request (RFC 9449)"
     another = "the htm of the DPoP proof is 'GET', the request is a POST"
     for proof, words in ((None, missing), (Prover().proof("GET", here), another)):

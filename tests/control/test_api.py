@@ -32,11 +32,11 @@ def admin(engine: Engine) -> Admin:
 
 
 def test_all_collections(admin: Admin) -> None:
-    shown = admin.get("state")
+    answer = admin.get("state")
 
-    assert set(shown) == set(DATA)
-    assert shown["accounts"].keys() == DATA["accounts"].keys()
-    assert shown["consents"][CONSENT]["role"] == "valid"
+    assert set(answer) == set(DATA)
+    assert answer["accounts"].keys() == DATA["accounts"].keys()
+    assert answer["consents"][CONSENT]["role"] == "valid"
 
 
 def test_one_collection(admin: Admin) -> None:

@@ -16,11 +16,11 @@ def admin() -> Admin:
 
 
 def test_the_clock_runs_with_real_time(admin: Admin) -> None:
-    shown = admin.get("clock")
+    answer = admin.get("clock")
 
-    assert (shown["shift"], shown["frozen"]) == (0, None)
-    assert abs(datetime.fromisoformat(shown["now"]) - datetime.now().astimezone()) < timedelta(minutes=1)
-    assert shown["today"] == shown["now"][:10]
+    assert (answer["shift"], answer["frozen"]) == (0, None)
+    assert abs(datetime.fromisoformat(answer["now"]) - datetime.now().astimezone()) < timedelta(minutes=1)
+    assert answer["today"] == answer["now"][:10]
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_a_frozen_clock_is_moved_and_stays_frozen(admin: Admin) -> None:
 
     admin.ask("POST", "clock", {"move": "1d"})
 
-    shown = admin.get("clock")
-    assert (shown["now"], shown["frozen"], shown["shift"]) == (*["2026-10-25T11:00:00+01:00"] * 2, 0)
+    answer = admin.get("clock")
+    assert (answer["now"], answer["frozen"], answer["shift"]) == (*["2026-10-25T11:00:00+01:00"] * 2, 0)
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_the_day_that_dates_count_from_is_kept_by_setting_the_clock_first(admin:
     ci.ask("PUT", "clock", {"frozen": "2030-01-01"})
 
     assert ci.get("state/_session/time")["anchor"] == REAL.today().isoformat()
-    shown = ci.get("state/consents")
-    assert {id: {**consent, "consentStatus": None} for id, consent in shown.items()} == {
+    answer = ci.get("state/consents")
+    assert {id: {**consent, "consentStatus": None} for id, consent in answer.items()} == {
         id: {**consent, "consentStatus": None} for id, consent in admin.get("state/consents").items()
     }
 

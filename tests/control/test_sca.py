@@ -95,11 +95,11 @@ def test_all_signatories_of_an_account_decide(admin: Admin) -> None:
 def test_an_authorisation_is_shown(admin: Admin) -> None:
     id, resource = received(admin)
 
-    shown = admin.get(f"sca/{id}")
+    answer = admin.get(f"sca/{id}")
 
-    assert shown["authorisationId"] == id
-    assert (shown["approach"], shown["family"], shown["resource"]) == ("redirect", "consent", resource)
-    assert (shown["scaStatus"], shown["resourceStatus"]) == ("received", "received")
+    assert answer["authorisationId"] == id
+    assert (answer["approach"], answer["family"], answer["resource"]) == ("redirect", "consent", resource)
+    assert (answer["scaStatus"], answer["resourceStatus"]) == ("received", "received")
 
 
 def test_one_that_has_run_out_is_decided(admin: Admin) -> None:

@@ -110,8 +110,8 @@ class TestComplaints:
         ]
 
     def test_an_unknown_key_without_a_near_one_lists_the_possible(self):
-        found = complaints_of("a: 1", {"additionalProperties": False, "properties": {"x": {}, "yy": {}}})
-        assert found == [(1, 1, "unknown-key", "unknown key a; possible here: x, yy")]
+        complaints = complaints_of("a: 1", {"additionalProperties": False, "properties": {"x": {}, "yy": {}}})
+        assert complaints == [(1, 1, "unknown-key", "unknown key a; possible here: x, yy")]
 
     def test_references_to_the_other_schemas(self, tmp_path):
         (tmp_path / "deep").mkdir()

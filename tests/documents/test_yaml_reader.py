@@ -48,15 +48,15 @@ class TestScalars:
         ],
     )
     def test_json_values(self, written, value):
-        found = load(f"a: {written}")["a"]
-        assert found == value
-        assert type(found) is type(value)
+        loaded = load(f"a: {written}")["a"]
+        assert loaded == value
+        assert type(loaded) is type(value)
 
     @pytest.mark.parametrize("written", ["1.10", "0.0", "-12.50", "1e3", "1E-7", "0.10e+5"])
     def test_decimals_keep_their_digits(self, written):
-        found = load(f"a: {written}")["a"]
-        assert isinstance(found, Decimal)
-        assert found.as_tuple() == Decimal(written).as_tuple()
+        loaded = load(f"a: {written}")["a"]
+        assert isinstance(loaded, Decimal)
+        assert loaded.as_tuple() == Decimal(written).as_tuple()
 
     @pytest.mark.parametrize(
         "written",

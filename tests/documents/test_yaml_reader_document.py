@@ -103,18 +103,18 @@ class TestProperties:
 
     @given(st.binary(max_size=200) | st.text(alphabet="ab:-[]{}&*!#|>'\"%@`,? \n\t<\r\x85{{}}10.", max_size=80))
     def test_anything_is_read_or_unreadable_inside_the_file(self, text):
-        found: Document | Unreadable
+        parsed: Document | Unreadable
         try:
-            found = parse(text, FILE)
+            parsed = parse(text, FILE)
         except Unreadable as unreadable:
-            found = unreadable
-        if isinstance(found, Document):
-            self.places(found, found.value, ())
+            parsed = unreadable
+        if isinstance(parsed, Document):
+            self.places(parsed, parsed.value, ())
         else:
-            assert found.problems
+            assert parsed.problems
             decoded = text.decode(errors="replace") if isinstance(text, bytes) else text
             lines = loader.split_lines(decoded.removeprefix("\ufeff"))
-            for problem in found.problems:
+            for problem in parsed.problems:
                 self.inside(problem, lines)
 
     def inside(self, problem: Problem, lines: list[str]) -> None:

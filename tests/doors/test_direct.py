@@ -39,10 +39,10 @@ def test_a_request_arrives_as_it_was_sent(door: DirectDoor) -> None:
         b"Content-Length: 2\r\nConnection: close\r\n\r\n{}"
     )
     answer = talk(door.port, head).partition(b"\r\n\r\n")
-    seen = httpx.Response(200, content=answer[2]).json()
-    assert (seen["method"], seen["target"], seen["body"]) == ("POST", "/s/a/v1/a%2Fb?q=1&q=%20+", "{}")
-    assert (seen["host"], seen["scheme"], seen["door"], seen["user"]) == ("bank.example", "http", "direct", None)
-    assert [value for name, value in seen["headers"] if name == "X-A"] == ["1", "\xe4"]
+    body = httpx.Response(200, content=answer[2]).json()
+    assert (body["method"], body["target"], body["body"]) == ("POST", "/s/a/v1/a%2Fb?q=1&q=%20+", "{}")
+    assert (body["host"], body["scheme"], body["door"], body["user"]) == ("bank.example", "http", "direct", None)
+    assert [value for name, value in body["headers"] if name == "X-A"] == ["1", "\xe4"]
     assert answer[0].lower().count(b"\r\nx-two: ") == 2
 
 
@@ -73,8 +73,8 @@ def test_a_body_that_is_too_large_reaches_the_engine_cut(door: DirectDoor, chunk
 
 def test_large_header_blocks_pass(door: DirectDoor) -> None:
     with httpx.Client(trust_env=False, timeout=DEADLINE) as http:
-        seen = http.get(url(door), headers={"X-Large": "a" * 60_000}).json()
-    assert max(len(value) for _, value in seen["headers"]) == 60_000
+        body = http.get(url(door), headers={"X-Large": "a" * 60_000}).json()
+    assert max(len(value) for _, value in body["headers"]) == 60_000
 
 
 def test_expect_100_continue(door: DirectDoor) -> None:

@@ -212,9 +212,9 @@ def test_trailers_are_dropped_and_their_request_answered(roads: Roads, road: str
             way.sendall(head + chunks)
             answer = http.client.HTTPResponse(way, method="POST")
             answer.begin()
-            seen = json.loads(answer.read())
-            assert (answer.status, seen["body"]) == (200, "{\r\n}")
-            assert [value for name, value in seen["headers"] if name.lower() in ("x-soon", "x-late")] == ["1"]
+            body = json.loads(answer.read())
+            assert (answer.status, body["body"]) == (200, "{\r\n}")
+            assert [value for name, value in body["headers"] if name.lower() in ("x-soon", "x-late")] == ["1"]
 
 
 @pytest.mark.parametrize("road", ROADS)
@@ -225,10 +225,10 @@ def test_the_absolute_form_is_answered(roads: Roads, road: str, body: str) -> No
     answer = roads.sent(
         road, f"{''.join(lines)}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode()
     )
-    seen = json.loads(answer.partition(b"\r\n\r\n")[2])
-    assert (seen["target"], seen["host"], seen["body"]) == ("/v1/x?y", "bank.example", body)
+    content = json.loads(answer.partition(b"\r\n\r\n")[2])
+    assert (content["target"], content["host"], content["body"]) == ("/v1/x?y", "bank.example", body)
     if road in ("proxy", "tls-proxy", *OVER_TLS):
-        assert seen["scheme"] == "https"
+        assert content["scheme"] == "https"
 
 
 HELLO = bytes.fromhex("1603010005010000010300")
@@ -364,8 +364,8 @@ def test_what_has_no_end_is_refused_while_it_comes(
 def test_what_is_within_the_limits_passes(roads: Roads, road: str) -> None:
     path = "/" + "p" * (USUAL.target - 1)
     head = request(road, "POST", path, "X-Large: " + "h" * (USUAL.headers - 200), f"Content-Length: {USUAL.body}")
-    seen = body(roads.sent(road, head, b"b" * USUAL.body))
-    assert (seen["target"], len(seen["body"])) == (path, USUAL.body)
+    content = body(roads.sent(road, head, b"b" * USUAL.body))
+    assert (content["target"], len(content["body"])) == (path, USUAL.body)
 
 
 @pytest.mark.parametrize("announced", [True, False])

@@ -85,9 +85,9 @@ def reason(sandbox: Serving, part: str) -> str:
     line = sandbox.line(part)
     if is_json(sandbox):
         return str(json.loads(line)["reason"])
-    found = re.search(r' reason=("(?:[^"\\]|\\.)*")$', line)
-    assert found, line
-    return str(json.loads(found[1]))
+    match = re.search(r' reason=("(?:[^"\\]|\\.)*")$', line)
+    assert match, line
+    return str(json.loads(match[1]))
 
 
 def journal_reason(sandbox: Serving, path: str) -> str:

@@ -190,8 +190,8 @@ def test_a_stranger_may_say_its_name_on_the_same_connection(doors: ProxyDoors) -
 def test_a_tunnel_without_tls(doors: ProxyDoors) -> None:
     with tunnelled(doors) as way:
         way.sendall(f"GET /v1 HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n".encode())
-        seen = body(read_all(way))
-    assert (seen["host"], seen["scheme"], seen["user"]) == (HOST, "http", "ci")
+        content = body(read_all(way))
+    assert (content["host"], content["scheme"], content["user"]) == (HOST, "http", "ci")
 
 
 def test_what_comes_with_the_connect_is_read_in_the_tunnel(doors: ProxyDoors) -> None:

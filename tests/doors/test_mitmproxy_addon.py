@@ -140,13 +140,13 @@ def test_a_request_cancelled_by_mitmproxy_stays_cancelled() -> None:
             await asyncio.Event().wait()
             return Response()
 
-        asked = flow()
-        task = asyncio.create_task(addon(answer).request(asked))
+        request = flow()
+        task = asyncio.create_task(addon(answer).request(request))
         await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert asked.response is None
+        assert request.response is None
 
     asyncio.run(main())
 

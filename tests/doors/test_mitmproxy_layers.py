@@ -29,13 +29,13 @@ def client(roads: Roads) -> Iterator[httpx.Client]:
 
 
 def test_http_2_keeps_no_more_of_a_body(client: httpx.Client) -> None:
-    seen = client.post("/v1", content=b"a" * 3 * USUAL.body).json()
-    assert len(seen["body"]) == USUAL.body + 1
+    body = client.post("/v1", content=b"a" * 3 * USUAL.body).json()
+    assert len(body["body"]) == USUAL.body + 1
 
 
 def test_http_2_headers_that_are_too_large_reach_the_engine(client: httpx.Client) -> None:
-    seen = client.get("/v1", headers={"X-Large": "a" * (USUAL.headers + 1)}).json()
-    assert USUAL.excess(Request("GET", "/v1", Headers(tuple(pair) for pair in seen["headers"])))
+    body = client.get("/v1", headers={"X-Large": "a" * (USUAL.headers + 1)}).json()
+    assert USUAL.excess(Request("GET", "/v1", Headers(tuple(pair) for pair in body["headers"])))
 
 
 def posted(roads: Roads, body: bytes, *fields: tuple[str, str]) -> tuple[bytes, bytes]:

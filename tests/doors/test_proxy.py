@@ -60,16 +60,16 @@ def client(doors: ProxyDoors, *alpn: str, user: str = "") -> httpx.Client:
 def test_plain_http(doors: ProxyDoors) -> None:
     with client(doors, user="ci-42") as http:
         response = http.post("http://No.Such.Bank.example:81/x/v1/a%2Fb?q=1&q=%20", content=b"{}", headers={"X-A": "b"})
-    seen = response.json()
+    body = response.json()
     assert response.headers.get_list("X-Two") == ["a", "b"]
-    assert (seen["method"], seen["target"], seen["body"]) == ("POST", "/x/v1/a%2Fb?q=1&q=%20", "{}")
-    assert (seen["host"], seen["scheme"], seen["door"], seen["user"]) == (
+    assert (body["method"], body["target"], body["body"]) == ("POST", "/x/v1/a%2Fb?q=1&q=%20", "{}")
+    assert (body["host"], body["scheme"], body["door"], body["user"]) == (
         "no.such.bank.example",
         "http",
         "proxy",
         "ci-42",
     )
-    names = [name.lower() for name, _ in seen["headers"]]
+    names = [name.lower() for name, _ in body["headers"]]
     assert "x-a" in names
     assert "proxy-authorization" not in names
 
@@ -86,17 +86,17 @@ def test_https_to_a_name_nobody_can_resolve(doors: ProxyDoors, alpn: tuple[str, 
     with client(doors, *alpn, user="ci-42") as http:
         responses = [http.get("https://no.such.bank.example/v1/accounts?withBalance=true") for _ in range(2)]
     for response in responses:
-        seen = response.json()
+        body = response.json()
         assert response.http_version == version
-        assert seen["target"] == "/v1/accounts?withBalance=true"
-        assert (seen["host"], seen["scheme"]) == ("no.such.bank.example", "https")
-        assert (seen["door"], seen["user"]) == ("proxy", "ci-42")
+        assert body["target"] == "/v1/accounts?withBalance=true"
+        assert (body["host"], body["scheme"]) == ("no.such.bank.example", "https")
+        assert (body["door"], body["user"]) == ("proxy", "ci-42")
 
 
 def test_the_tls_door_is_a_base_url(doors: ProxyDoors, ca_file: Path) -> None:
     response = requests.get(f"https://localhost:{doors.tls_port}/v1/consents", verify=ca_file, timeout=DEADLINE)
-    seen = response.json()
-    assert (seen["host"], seen["scheme"], seen["door"], seen["user"]) == ("localhost", "https", "tls", None)
+    body = response.json()
+    assert (body["host"], body["scheme"], body["door"], body["user"]) == ("localhost", "https", "tls", None)
 
 
 @pytest.mark.parametrize("offer", [("h2", "http/1.1"), ("http/1.1", "h2")], ids=" ".join)
@@ -276,8 +276,8 @@ def test_framing(
 
 def test_a_body_that_is_too_large_reaches_the_engine_cut(doors: ProxyDoors) -> None:
     with client(doors) as http:
-        seen = http.post("http://bank.example/v1", content=b"a" * (USUAL.body + 5000)).json()
-    assert len(seen["body"]) == USUAL.body + 1
+        body = http.post("http://bank.example/v1", content=b"a" * (USUAL.body + 5000)).json()
+    assert len(body["body"]) == USUAL.body + 1
 
 
 def test_expect_100_continue(doors: ProxyDoors) -> None:

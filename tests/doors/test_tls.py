@@ -56,10 +56,10 @@ def shaken(
         with suppress(ssl.SSLWantReadError):
             client.do_handshake()
             break
-        said = outgoing.read()
-        server.data_received(said)
+        output = outgoing.read()
+        server.data_received(output)
         if passed_on:
-            assert passed_on == [said]
+            assert passed_on == [output]
             break
         incoming.write(wire.written)
         wire.written.clear()

@@ -61,8 +61,8 @@ class Sandbox:
             headers = [pair for pair in request.headers if request.body or pair[0] != "Content-Type"]
             # An absolute link is followed as it is.
             url = request.target if "://" in request.target else self.url(client) + request.target
-            got = await client.request(request.method, url, headers=headers, content=request.body)
-            return Response(got.status_code, tuple(got.headers.items()), got.content)
+            received = await client.request(request.method, url, headers=headers, content=request.body)
+            return Response(received.status_code, tuple(received.headers.items()), received.content)
 
         return ask
 

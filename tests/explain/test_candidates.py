@@ -29,10 +29,10 @@ THINGS = {
 
 
 def checks(tmp_path: Path, match: dict[str, Any], url: str, **options: Any) -> tuple[list[str], list[str]]:
-    found = explained(
+    explanation = explained(
         engine(tmp_path, rules({"id": "r", "match": match})), options.pop("method", "GET"), url, **options
     )
-    mine = next(one for one in [found["by"], *found["nearest"]] if one and one.get("rule") == "r")
+    mine = next(one for one in [explanation["by"], *explanation["nearest"]] if one and one.get("rule") == "r")
     return mine["fitted"], [one["text"] for one in mine["missed"]]
 
 
@@ -75,10 +75,10 @@ def test_of_alternatives_the_nearest_is_shown(tmp_path: Path) -> None:
 
 
 def test_a_schema_whose_name_is_not_known_is_left_out(tmp_path: Path) -> None:
-    found = explained(engine(tmp_path, bank=THINGS), "POST", "/v1/fast/..%2F..%2Fsecret", body={})["nearest"][0]
+    explanation = explained(engine(tmp_path, bank=THINGS), "POST", "/v1/fast/..%2F..%2Fsecret", body={})["nearest"][0]
 
-    assert found["operation"] == "send"
-    assert found["lacks"] == ["the header X-Request-ID is missing; it must be a UUID"]
+    assert explanation["operation"] == "send"
+    assert explanation["lacks"] == ["the header X-Request-ID is missing; it must be a UUID"]
 
 
 def test_a_rule_of_another_operation(tmp_path: Path) -> None:
@@ -86,10 +86,10 @@ def test_a_rule_of_another_operation(tmp_path: Path) -> None:
     bank = {**BANK, "operations": [*BANK["operations"], other]}
     rule = {"id": "r", "match": {"operation": "any"}}
 
-    found = explained(engine(tmp_path, rules(rule), bank=bank), "GET", "/v1/things")
+    explanation = explained(engine(tmp_path, rules(rule), bank=bank), "GET", "/v1/things")
 
-    assert found["by"]["operation"] == "list"
-    assert found["nearest"][0]["missed"][0]["text"] == "the path leads to the operation list, not to any"
+    assert explanation["by"]["operation"] == "list"
+    assert explanation["nearest"][0]["missed"][0]["text"] == "the path leads to the operation list, not to any"
 
 
 def test_long_values_are_cut(tmp_path: Path) -> None:

@@ -62,12 +62,12 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 def test_what_was_meant_comes_first(
     cases: Engine, method: str, url: str, headers: dict[str, str], body: Any, meant: str
 ) -> None:
-    found = explained(cases, method, url, headers, body)
+    explanation = explained(cases, method, url, headers, body)
 
-    assert (found["decision"], found["answer"]["status"]) == ("nothing", 404)
-    assert names(found)[0] == meant
-    assert len(names(found)) == 3
-    distances = [one["distance"] for one in found["nearest"]]
+    assert (explanation["decision"], explanation["answer"]["status"]) == ("nothing", 404)
+    assert names(explanation)[0] == meant
+    assert len(names(explanation)) == 3
+    distances = [one["distance"] for one in explanation["nearest"]]
     assert distances == sorted(distances)
     assert 0 < distances[0] < 0.5
 

@@ -77,12 +77,16 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 
 def test_an_operation_answers(cases: Engine) -> None:
-    found = explained(cases, "GET", "/v1/accounts", READ)
+    explanation = explained(cases, "GET", "/v1/accounts", READ)
 
-    assert (found["decision"], name(found["by"]), found["answer"]["status"]) == ("operation", "account-list", 200)
-    assert found["by"]["place"] == "cassettes/xs2a-1.84/accounts.yaml:7"
-    assert (found["by"]["missed"], found["by"]["lacks"], found["suggestion"]) == ([], [], None)
-    assert {"slow-list", "slow-list-for-one", "urgent"} <= set(names(found))
+    assert (explanation["decision"], name(explanation["by"]), explanation["answer"]["status"]) == (
+        "operation",
+        "account-list",
+        200,
+    )
+    assert explanation["by"]["place"] == "cassettes/xs2a-1.84/accounts.yaml:7"
+    assert (explanation["by"]["missed"], explanation["by"]["lacks"], explanation["suggestion"]) == ([], [], None)
+    assert {"slow-list", "slow-list-for-one", "urgent"} <= set(names(explanation))
 
 
 def test_the_handler_and_what_it_is_told(tmp_path: Path) -> None:
@@ -118,10 +122,14 @@ def test_the_handler_and_what_it_is_told(tmp_path: Path) -> None:
 
 
 def test_a_rule_answers_and_the_others_lost_by_what_they_ask(cases: Engine) -> None:
-    found = explained(cases, "GET", "/v1/accounts", {**READ, "PSU-ID": "corp-1"})
+    explanation = explained(cases, "GET", "/v1/accounts", {**READ, "PSU-ID": "corp-1"})
 
-    assert (found["decision"], name(found["by"]), found["answer"]["status"]) == ("rule", "slow-list-for-one", 503)
-    others = {name(one): one for one in found["nearest"]}
+    assert (explanation["decision"], name(explanation["by"]), explanation["answer"]["status"]) == (
+        "rule",
+        "slow-list-for-one",
+        503,
+    )
+    others = {name(one): one for one in explanation["nearest"]}
     assert others["slow-list"]["missed"] == []
     assert others["slow-list"]["lost"] == "slow-list-for-one asks more of the request: strength 8, not 2"
     assert others["urgent"]["lost"] is None
@@ -149,54 +157,66 @@ def test_the_rank_that_decides_is_named(tmp_path: Path) -> None:
 
 
 def test_what_the_operation_requires_is_said_in_full(cases: Engine) -> None:
-    found = explained(cases, "POST", "/v1/payments/sepa-credit-transfers", {"X-Request-ID": "1"}, {"creditorName": 1})
+    explanation = explained(
+        cases, "POST", "/v1/payments/sepa-credit-transfers", {"X-Request-ID": "1"}, {"creditorName": 1}
+    )
 
-    assert (found["decision"], name(found["by"])) == ("requirement", "initiate-payment")
-    assert (found["answer"]["status"], found["answer"]["error"]) == (400, "format-error")
-    assert found["by"]["lacks"][:2] == [
+    assert (explanation["decision"], name(explanation["by"])) == ("requirement", "initiate-payment")
+    assert (explanation["answer"]["status"], explanation["answer"]["error"]) == (400, "format-error")
+    assert explanation["by"]["lacks"][:2] == [
         "the header X-Request-ID must be a UUID",
         "the header PSU-IP-Address is missing; it must be an IP address",
     ]
-    assert len(found["by"]["lacks"]) == 3
-    assert found["answer"]["text"] == found["by"]["lacks"][0]
-    assert codes(found) == {"request-id-invalid"}
+    assert len(explanation["by"]["lacks"]) == 3
+    assert explanation["answer"]["text"] == explanation["by"]["lacks"][0]
+    assert codes(explanation) == {"request-id-invalid"}
 
 
 def test_a_rule_that_fits_loses_to_a_requirement(cases: Engine) -> None:
-    found = explained(cases, "GET", "/v1/accounts?urgent=1", {"X-Request-ID": UUID})
+    explanation = explained(cases, "GET", "/v1/accounts?urgent=1", {"X-Request-ID": UUID})
 
-    assert found["decision"] == "requirement"
-    assert {name(one): one["lost"] for one in found["nearest"]}[
+    assert explanation["decision"] == "requirement"
+    assert {name(one): one["lost"] for one in explanation["nearest"]}[
         "urgent"
     ] == "the request lacks what account-list requires"
 
 
 def test_a_rule_can_do_without_the_requirement(cases: Engine) -> None:
-    found = explained(cases, "POST", "/v1/consents", {"X-Lazy": "1"})
+    explanation = explained(cases, "POST", "/v1/consents", {"X-Lazy": "1"})
 
-    assert (found["decision"], name(found["by"]), found["answer"]["status"]) == ("rule", "lazy", 201)
+    assert (explanation["decision"], name(explanation["by"]), explanation["answer"]["status"]) == ("rule", "lazy", 201)
 
 
 def test_what_a_rule_itself_requires(cases: Engine) -> None:
-    found = explained(cases, "GET", f"/v1/consents/{facts.consent()}/status", {"X-Request-ID": UUID, "X-Strict": "1"})
+    explanation = explained(
+        cases, "GET", f"/v1/consents/{facts.consent()}/status", {"X-Request-ID": UUID, "X-Strict": "1"}
+    )
 
-    assert (found["decision"], name(found["by"]), found["answer"]["status"]) == ("requirement", "strict", 400)
-    assert found["by"]["lacks"] == ["the header PSU-ID is missing"]
+    assert (explanation["decision"], name(explanation["by"]), explanation["answer"]["status"]) == (
+        "requirement",
+        "strict",
+        400,
+    )
+    assert explanation["by"]["lacks"] == ["the header PSU-ID is missing"]
 
 
 def test_an_error_of_a_handler(cases: Engine) -> None:
-    found = explained(cases, "GET", "/v1/accounts", {**READ, "Consent-ID": UUID})
+    explanation = explained(cases, "GET", "/v1/accounts", {**READ, "Consent-ID": UUID})
 
-    assert (found["decision"], name(found["by"])) == ("operation", "account-list")
-    assert found["answer"] == {"status": 403, "error": "consent-unknown", "text": f"consent {UUID} unknown"}
-    assert codes(found) == {"consent-unknown"}
+    assert (explanation["decision"], name(explanation["by"])) == ("operation", "account-list")
+    assert explanation["answer"] == {"status": 403, "error": "consent-unknown", "text": f"consent {UUID} unknown"}
+    assert codes(explanation) == {"consent-unknown"}
 
 
 def test_a_condition_that_fails(cases: Engine) -> None:
-    found = explained(cases, "GET", "/fails")
+    explanation = explained(cases, "GET", "/fails")
 
-    assert (found["decision"], name(found["by"]), found["answer"]["status"]) == ("failure", "fails", 500)
-    assert "cannot be computed" in found["by"]["missed"][0]["text"]
+    assert (explanation["decision"], name(explanation["by"]), explanation["answer"]["status"]) == (
+        "failure",
+        "fails",
+        500,
+    )
+    assert "cannot be computed" in explanation["by"]["missed"][0]["text"]
 
 
 def test_wrong_methods_and_products(cases: Engine) -> None:
@@ -234,9 +254,9 @@ rules:
 
 @pytest.mark.parametrize("url", ["/_sandbox/health", "/_sandbox/state", "/sca/consents"])
 def test_pages_of_the_sandbox(cases: Engine, url: str) -> None:
-    found = explained(cases, "GET", url)
+    explanation = explained(cases, "GET", url)
 
-    assert (found["decision"], found["by"], found["nearest"]) == ("sandbox", None, [])
+    assert (explanation["decision"], explanation["by"], explanation["nearest"]) == ("sandbox", None, [])
 
 
 def test_what_the_sandbox_refuses_first(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def text(bank: Engine, method: str, url: str, headers: dict[str, str], body: Any
 
 
 def test_the_product_that_was_meant(bank: Engine) -> None:
-    said = text(bank, "POST", "/v1/payments/sepa-credit-transfer", PAY)
-    assert said == "there is no product sepa-credit-transfer; did you mean sepa-credit-transfers?"
+    printed = text(bank, "POST", "/v1/payments/sepa-credit-transfer", PAY)
+    assert printed == "there is no product sepa-credit-transfer; did you mean sepa-credit-transfers?"
     assert "there are cross-border-credit-transfers, instant" in text(bank, "POST", "/v1/payments/pigeon", PAY)
 
 
@@ -74,9 +74,9 @@ def test_a_body_that_is_no_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["/v1/consents", "/v1/consens"])
 def test_a_body_that_an_operation_requires_is_no_json(bank: Engine, url: str) -> None:
-    said = text(bank, "POST", url, {**PAY, "Content-Type": "application/json"}, '{"access":')
+    printed = text(bank, "POST", url, {**PAY, "Content-Type": "application/json"}, '{"access":')
 
-    assert said.startswith("nothing asked of the body can fit: the body must be JSON")
+    assert printed.startswith("nothing asked of the body can fit: the body must be JSON")
 
 
 def test_what_an_operation_does_not_read_need_not_be_json(bank: Engine) -> None:

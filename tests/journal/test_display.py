@@ -180,27 +180,27 @@ class TestSimulated:
             sandbox.ask(
                 "POST", "/as/token.oauth2", {**headers, "Content-Type": "application/x-www-form-urlencoded"}, form
             )
-            shown = [sandbox._engine.journal.displayed(entry) for entry in sandbox._engine.journal.entries()]
+            displayed = [sandbox._engine.journal.displayed(entry) for entry in sandbox._engine.journal.entries()]
             text = repr(
-                [(one.target, one.headers.pairs, one.body, one.answer_headers, one.answer_body) for one in shown]
+                [(one.target, one.headers.pairs, one.body, one.answer_headers, one.answer_body) for one in displayed]
             )
             for secret in (*SECRETS.values(), "eyJ"):
                 assert secret not in text
-            assert shown[0].headers.get("authorization") == "Bearer dropped"
-            assert shown[0].json["link"] == "https://shop.example/?code=dropped&x=y"
-            assert shown[1].body == b"grant_type=authorization_code&code=dropped&client_secret=dropped"
+            assert displayed[0].headers.get("authorization") == "Bearer dropped"
+            assert displayed[0].json["link"] == "https://shop.example/?code=dropped&x=y"
+            assert displayed[1].body == b"grant_type=authorization_code&code=dropped&client_secret=dropped"
 
     def test_accounts_and_addresses_that_nobody_knows_are_replaced(self, tmp_path: Path) -> None:
         strange = (STRANGE, "DE89 3704 0044 0532 0130 00", "maria.huber@mail.example", "4111111111111111")
         body = {"iban": strange[0], "note": f"for {strange[1]}, {strange[2]}", "card": strange[3], "n": int(strange[3])}
         with seen(tmp_path) as sandbox:
             sandbox.ask("POST", f"/v1/accounts/{STRANGE}", {}, body)
-            shown = sandbox.last
-            assert sandbox.path == shown.target
-            text = repr(shown)
+            exchange = sandbox.last
+            assert sandbox.path == exchange.target
+            text = repr(exchange)
             for one in strange:
                 assert one not in text
-            assert shown.json["note"].startswith("for DE")
+            assert exchange.json["note"].startswith("for DE")
 
     def test_pages_and_controls_of_the_sandbox_in_its_log(self, tmp_path: Path) -> None:
         with seen(tmp_path) as sandbox:
@@ -229,9 +229,9 @@ class TestOfARealBank:
                 f"{path}/{STRANGE}/mhuber77?owner=Maria%20Huber",
                 {"PSU-ID": "maria.huber", "Authorization": f"Bearer {SECRETS['header']}", "Consent-ID": "mhuber77"},
             )
-            shown = repr((sandbox.path, sandbox.last))
+            text = repr((sandbox.path, sandbox.last))
             for one in (*real, *SECRETS.values()):
-                assert one not in shown
+                assert one not in text
             assert sandbox.path == sandbox.last.target.partition("?")[0]
 
     def test_the_session_is_shown_as_it_was_typed(self, tmp_path: Path) -> None:
@@ -245,9 +245,9 @@ class TestOfARealBank:
     def test_what_is_refused_before_it_is_known_for_whom_it_is(self, tmp_path: Path) -> None:
         with seen_with_bank(tmp_path, "record", self.ANSWER) as sandbox:
             sandbox.ask("GET", f"/s/{quote('Maria Huber')}/v1/accounts/{STRANGE}")
-            shown = repr((sandbox.path, sandbox.last.target, sandbox.last.headers))
-            assert STRANGE not in shown
-            assert "Maria" not in shown
+            text = repr((sandbox.path, sandbox.last.target, sandbox.last.headers))
+            assert STRANGE not in text
+            assert "Maria" not in text
 
     def test_a_bank_that_cannot_be_reached(self, tmp_path: Path) -> None:
         with FarBank(ok()) as gone:
@@ -269,9 +269,9 @@ def test_names_of_members_in_warnings_of_a_replay(tmp_path: Path) -> None:
         sandbox.ask("POST", "/v1/consents", {}, body.encode())
         warnings = sandbox.logged[-1].warnings
         assert len(warnings) >= 1
-        shown = repr((warnings, sandbox.last.warnings, sandbox.last.reason))
-        assert not [name for name in names if name in shown]
-        assert "maria" not in shown.lower()
+        text = repr((warnings, sandbox.last.warnings, sandbox.last.reason))
+        assert not [name for name in names if name in text]
+        assert "maria" not in text.lower()
 
 
 @pytest.mark.parametrize("count", few([2_000, 20_000], [2_000]))

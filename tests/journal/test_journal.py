@@ -128,9 +128,9 @@ def test_what_was_forgotten_no_longer_counts_against_the_bytes() -> None:
 
 def test_an_exchange_is_found_by_its_number() -> None:
     journal = filled(Journal(count=1), "/1", "/2")
-    found = journal.get(2)
-    assert found is not None
-    assert found.target == "/2"
+    entry = journal.get(2)
+    assert entry is not None
+    assert entry.target == "/2"
     assert journal.get(1) is None
 
 
@@ -139,9 +139,9 @@ def test_without_a_redactor_nothing_that_could_be_secret_is_shown() -> None:
     headers = Headers([("Authorization", "Bearer SECRET"), ("Content-Type", "application/json")])
     request = Request("POST", "/v1/x?SECRET=SECRET", headers, b"SECRET")
     journal.add(request, Response(200, (("Set-Cookie", "SECRET"),), b"SECRET"), exchange())
-    shown = journal.displayed(journal.entries()[0])
-    assert "SECRET" not in repr(shown)
-    assert shown.headers.get("content-type") == "application/json"
+    displayed = journal.displayed(journal.entries()[0])
+    assert "SECRET" not in repr(displayed)
+    assert displayed.headers.get("content-type") == "application/json"
     assert "SECRET" in repr(journal.entries()[0])
 
 
@@ -155,9 +155,9 @@ def test_the_redactor_is_given_an_exchange_and_its_answer_is_shown() -> None:
 
     journal = filled(Journal(show=show), "/v1/accounts")
     (entry,) = journal.entries()
-    shown = journal.displayed(entry)
-    assert (shown.target, shown.body, shown.answer_body) == ("/shown", b"in", b"out")
-    assert (shown.number, shown.status, shown.method, shown.bank) == (1, 200, "GET", entry.bank)
+    displayed = journal.displayed(entry)
+    assert (displayed.target, displayed.body, displayed.answer_body) == ("/shown", b"in", b"out")
+    assert (displayed.number, displayed.status, displayed.method, displayed.bank) == (1, 200, "GET", entry.bank)
     assert [(one.method, one.target, one.status) for one in seen] == [("GET", "/v1/accounts", 200)]
 
 

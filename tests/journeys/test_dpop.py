@@ -67,9 +67,9 @@ def prover() -> Prover:
 @pytest.fixture
 def bound(app: httpx.Client, prover: Prover) -> str:
     """A token that is bound to the prover's key."""
-    given = token(app, prover.proof("POST", url(app, TOKEN)))
-    assert (given.status_code, given.json()["token_type"]) == (200, "DPoP")
-    return str(given.json()["access_token"])
+    grant_answer = token(app, prover.proof("POST", url(app, TOKEN)))
+    assert (grant_answer.status_code, grant_answer.json()["token_type"]) == (200, "DPoP")
+    return str(grant_answer.json()["access_token"])
 
 
 def test_a_token_is_good_with_a_proof_of_its_own_for_each_request(

@@ -293,9 +293,9 @@ def is_iban(text: str) -> bool:
 
 
 def test_one_secret_has_one_pseudonym_in_path_body_and_link(tape: Tape) -> None:
-    found = pseudonyms(tape)
-    assert len(found) > 100
-    assert not {real: written for real, written in found.items() if len(written) > 1}
+    by_value = pseudonyms(tape)
+    assert len(by_value) > 100
+    assert not {real: written for real, written in by_value.items() if len(written) > 1}
 
 
 def test_two_ibans_never_share_a_pseudonym(tape: Tape) -> None:

@@ -109,8 +109,8 @@ def _path(segments: list[str]) -> str:
 @given(st.lists(entries(), min_size=1, max_size=8))
 def test_whatever_was_recorded_loads_and_is_answered_again(recorded: list[Exchange]) -> None:
     with TemporaryDirectory() as directory:
-        found = derived(Path(directory), *recorded)
-        assert not found.left_out
+        derivation = derived(Path(directory), *recorded)
+        assert not derivation.left_out
         answers = again(replay(Path(directory)), *recorded)
         assert_same(recorded, answers)
         # Requests that one rule answers stay in their order, all others change places.
@@ -134,7 +134,7 @@ def sent(target: str = "/v1/things", answer: Any = None, **parts: Any) -> Exchan
 
 
 def test_a_rule_says_how_to_know_the_request_and_what_to_answer(tmp_path: Path) -> None:
-    found = derived(
+    derivation = derived(
         tmp_path,
         sent(
             f"/v1/things/{A}?date=2026-11-21",
@@ -143,11 +143,11 @@ def test_a_rule_says_how_to_know_the_request_and_what_to_answer(tmp_path: Path) 
             status=201,
         ),
     )
-    (file,) = found.files
+    (file,) = derivation.files
     (id,) = rules(tmp_path)
 
     assert re.fullmatch("recorded-xs2a-bank-example-one-[0-9a-f]{8}", id)
-    assert (found.rules, found.kept, found.left_out, file.name) == (1, 0, (), "things.yaml")
+    assert (derivation.rules, derivation.kept, derivation.left_out, file.name) == (1, 0, (), "things.yaml")
     assert file.read_text() == (
         "# Derived from a recording. Deriving again replaces these rules, but for those that you have edited or added."
         "\ncassette: 1\n"
@@ -207,9 +207,9 @@ def test_ids_of_the_bank_stay_as_they_were_recorded(tmp_path: Path) -> None:
 
 def test_without_an_interface_it_works_as_well(tmp_path: Path) -> None:
     tape(tmp_path, sent(f"/v1/accounts/{A}/balances"), sent("/token", method="POST", body=b"grant_type=x"))
-    found = derive(tmp_path, None)
-    assert [file.name for file in found.files] == ["accounts.yaml", "token.yaml"]
-    assert '"/v1/accounts/{id}/balances"' in found.files[0].read_text()
+    derivation = derive(tmp_path, None)
+    assert [file.name for file in derivation.files] == ["accounts.yaml", "token.yaml"]
+    assert '"/v1/accounts/{id}/balances"' in derivation.files[0].read_text()
 
 
 # Several recordings
@@ -217,9 +217,9 @@ def test_without_an_interface_it_works_as_well(tmp_path: Path) -> None:
 
 def test_the_newest_recording_of_an_operation_counts(tmp_path: Path) -> None:
     derived(tmp_path, sent(answer=1), sent("/v1/things/a", 1))
-    found = derived(tmp_path, sent(answer=2), sent(answer=3), name="20261122T101112Z")
+    derivation = derived(tmp_path, sent(answer=2), sent(answer=3), name="20261122T101112Z")
 
-    assert found.rules == 2
+    assert derivation.rules == 2
     assert [answer.body for answer in again(replay(tmp_path), sent(), sent(), sent("/v1/things/a"))] == [
         b"2",
         b"3",
@@ -258,25 +258,25 @@ def test_a_file_whose_rules_are_gone_is_removed(tmp_path: Path) -> None:
 def test_what_was_asked_for_beside_the_banks_url_stands_in_a_file_that_names_its_own(tmp_path: Path) -> None:
     host = "https://xs2a.bank.example"
     tape(tmp_path, sent("/v1/things/a"), sent("/pagination/v1/things/b", bank=host))
-    found = derive(tmp_path, None)
-    banks = {yaml.safe_load(file.read_text())["recorded"]["bank"] for file in found.files}
-    paths = [rule["match"]["path"] for file in found.files for rule in yaml.safe_load(file.read_text())["rules"]]
+    derivation = derive(tmp_path, None)
+    banks = {yaml.safe_load(file.read_text())["recorded"]["bank"] for file in derivation.files}
+    paths = [rule["match"]["path"] for file in derivation.files for rule in yaml.safe_load(file.read_text())["rules"]]
     assert banks == {host, f"{host}/psd2"}
     assert sorted(paths) == ["/pagination/v1/things/b", "/v1/things/a"]
-    assert derive(tmp_path, None) == found
+    assert derive(tmp_path, None) == derivation
 
 
 def test_pseudonyms_of_two_keys_stand_in_two_files(tmp_path: Path) -> None:
     tape(tmp_path, sent("/v1/accounts/a"), redacted="aaaaaaaa")
     tape(tmp_path, sent("/v1/accounts/b"), name="20261122T101112Z", redacted=False)
-    found = derive(tmp_path, None)
-    heads = {file.name: file.read_text().partition("redacted: ")[2].partition("}")[0] for file in found.files}
+    derivation = derive(tmp_path, None)
+    heads = {file.name: file.read_text().partition("redacted: ")[2].partition("}")[0] for file in derivation.files}
     assert sorted(heads.values()) == ["aaaaaaaa", "false"]
-    assert derive(tmp_path, None) == found
+    assert derive(tmp_path, None) == derivation
 
 
 def test_what_gets_no_rule_is_said(tmp_path: Path) -> None:
-    found = derived(
+    derivation = derived(
         tmp_path,
         sent("/v1/cut?secret=1", cut=True),
         sent("/v1/informed", status=103),
@@ -287,10 +287,10 @@ def test_what_gets_no_rule_is_said(tmp_path: Path) -> None:
         sent("/v1/elsewhere", answer=2),
         sent(),
     )
-    reasons = [line.partition(": ")[2] for line in found.left_out]
+    reasons = [line.partition(": ")[2] for line in derivation.left_out]
 
-    assert found.rules == 2
-    assert found.left_out[0].startswith("GET /v1/cut at 2026-11-21T10:11:12+00:00: ")
+    assert derivation.rules == 2
+    assert derivation.left_out[0].startswith("GET /v1/cut at 2026-11-21T10:11:12+00:00: ")
     assert reasons[:5] == [
         "its answer was not recorded to the end",
         "an answer with status 103 is none that could be given",
@@ -299,7 +299,7 @@ def test_what_gets_no_rule_is_said(tmp_path: Path) -> None:
         "its path is no path",
     ]
     assert "give each bank a directory of its own" in reasons[5]
-    assert "secret" not in str(found.left_out)
+    assert "secret" not in str(derivation.left_out)
 
 
 def test_nothing_recorded_is_a_mistake(tmp_path: Path) -> None:
@@ -324,9 +324,9 @@ def test_an_edited_rule_is_kept_with_its_comments(tmp_path: Path) -> None:
     edit(tmp_path, f"  - id: {id}\n", f"  # on our desk\n  - id: {id}  # mine\n")
     edit(tmp_path, "body: {name: b}", "body: {name: edited}  # was b")
     before = file.read_text()
-    found = derived(tmp_path)
+    derivation = derived(tmp_path)
 
-    assert (found.rules, found.kept, found.left_out) == (2, 1, ())
+    assert (derivation.rules, derivation.kept, derivation.left_out) == (2, 1, ())
     assert file.read_text() == before
     assert [answer.body for answer in again(replay(tmp_path), *journey)] == [
         b'{"name":"a"}', b'{"name":"edited"}', b'{"name":"c"}'
@@ -338,9 +338,9 @@ def test_an_added_rule_is_kept_where_it_stands(tmp_path: Path) -> None:
     mine = "  # between the two\n  - {id: mine, match: {path: /mine}, respond: {text: mine}}\n"
     first, second = rules(tmp_path)
     edit(tmp_path, f"  - id: {second}\n", f"{mine}  - id: {second}\n")
-    found = derived(tmp_path, sent("/v1/things/a", 2), sent("/v1/things/b", 2), name="20261122T101112Z")
+    derivation = derived(tmp_path, sent("/v1/things/a", 2), sent("/v1/things/b", 2), name="20261122T101112Z")
 
-    assert mine in found.files[0].read_text()
+    assert mine in derivation.files[0].read_text()
     assert list(rules(tmp_path)) == [first, "mine", second]
 
 
@@ -348,10 +348,10 @@ def test_a_second_recording_leaves_what_was_edited(tmp_path: Path) -> None:
     derived(tmp_path, sent("/v1/things/a", 1), sent("/v1/things/b", 1))
     edit(tmp_path, "body: 1", "body: edited")
     id, _ = rules(tmp_path)
-    found = derived(tmp_path, sent("/v1/things/b", 2), sent("/v1/things/a", 2), name="20261122T101112Z")
+    derivation = derived(tmp_path, sent("/v1/things/b", 2), sent("/v1/things/a", 2), name="20261122T101112Z")
 
-    assert (found.rules, found.kept) == (1, 1)
-    (left_out,) = found.left_out
+    assert (derivation.rules, derivation.kept) == (1, 1)
+    (left_out,) = derivation.left_out
     assert left_out.startswith("GET /v1/things/a at")
     assert f"{id!r} in things.yaml was edited" in left_out
     answers = again(replay(tmp_path), sent("/v1/things/a"), sent("/v1/things/b"))
@@ -363,9 +363,9 @@ def test_a_rule_of_mine_that_answers_everything_wins(tmp_path: Path) -> None:
     rule = "{id: mine, priority: 1, match: {path: '/v1/things/{x}'}, require: none, respond: {text: mine}}"
     mine = f"cassette: 1\nrules: [{rule}]\n"
     (tmp_path / "tape" / "cassettes" / "mine.yaml").write_text(mine)
-    found = derived(tmp_path)
+    derivation = derived(tmp_path)
 
-    assert (found.rules, found.kept, len(found.left_out)) == (0, 1, 1)
+    assert (derivation.rules, derivation.kept, len(derivation.left_out)) == (0, 1, 1)
     assert (tmp_path / "tape" / "cassettes" / "mine.yaml").read_text() == mine
     assert not (tmp_path / "tape" / "cassettes" / "things.yaml").exists()
     assert again(replay(tmp_path), sent("/v1/things/a"))[0].body == b"mine"
@@ -376,21 +376,21 @@ def test_a_file_of_mine_is_never_written_to(tmp_path: Path) -> None:
     (id,) = rules(tmp_path)
     mine = tmp_path / "tape" / "cassettes" / "things.yaml"
     mine.write_text(f"cassette: 1\nrules: [{{id: {id}, match: {{path: /mine}}, respond: {{text: mine}}}}]\n")
-    found = derived(tmp_path)
+    derivation = derived(tmp_path)
 
     assert mine.read_text().endswith("{text: mine}}]\n")
-    assert [file.name for file in found.files] == ["things-1a2b3c4d.yaml"]
+    assert [file.name for file in derivation.files] == ["things-1a2b3c4d.yaml"]
     assert list(rules(tmp_path)) == [f"{id}-2", id]
-    assert derived(tmp_path) == found
+    assert derived(tmp_path) == derivation
 
 
 def test_a_body_that_was_edited_makes_its_rule_mine(tmp_path: Path) -> None:
     derived(tmp_path, sent("/v1/things/a", b"x" * 70_000, answer_headers=[("Content-Type", "text/plain")]))
     (body,) = (tmp_path / "tape" / "cassettes" / "bodies").iterdir()
     body.write_text("edited")
-    found = derived(tmp_path)
+    derivation = derived(tmp_path)
 
-    assert (found.rules, found.kept) == (0, 1)
+    assert (derivation.rules, derivation.kept) == (0, 1)
     assert again(replay(tmp_path), sent("/v1/things/a"))[0].body == b"edited"
 
 

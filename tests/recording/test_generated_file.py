@@ -122,8 +122,8 @@ def test_rules_can_be_indented_otherwise(file: Path) -> None:
 def test_a_file_of_somebodys_is_only_looked_at(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("{cassette: 1, rules: [{id: a, match: {path: /a}, respond: {text: a}}]}")
-    found = read(file)
-    assert ([one.id for one in found.kept], found.generated, found.is_derived) == (["a"], (), False)
+    exchanges = read(file)
+    assert ([one.id for one in exchanges.kept], exchanges.generated, exchanges.is_derived) == (["a"], (), False)
 
 
 @pytest.mark.parametrize("around", ["{{cassette: 1, rules: [{}]}}", "cassette: 1\nrules: [{}]\n"])

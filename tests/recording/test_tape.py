@@ -36,10 +36,10 @@ def test_a_recording_is_a_folder_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw" / "1-safe.har.jsonl").write_text("/a /b")
     (tmp_path / "raw" / "2-safe.har.jsonl").write_text("/c")
-    found = read_tape(tmp_path)
-    assert ([e.target for e in found.entries], found.is_redacted) == (["/a", "/b", "/c"], True)
-    found = read_tape(tmp_path / "raw" / "2-safe.har.jsonl")
-    assert [e.target for e in found.entries] == ["/c"]
+    exchanges = read_tape(tmp_path)
+    assert ([e.target for e in exchanges.entries], exchanges.is_redacted) == (["/a", "/b", "/c"], True)
+    exchanges = read_tape(tmp_path / "raw" / "2-safe.har.jsonl")
+    assert [e.target for e in exchanges.entries] == ["/c"]
     (tmp_path / "raw" / "3.har.jsonl").write_text("/d")
     assert read_tape(tmp_path).is_redacted is False
 
@@ -51,8 +51,8 @@ def test_a_har_document_says_whether_it_is_redacted(tmp_path: Path, said: dict[s
     document = har.log([entry("/a"), entry("/b")])
     document["log"] |= said
     (tmp_path / "x.har").write_text(json.dumps(document))
-    found = read_tape(tmp_path / "x.har")
-    assert ([e.target for e in found.entries], found.is_redacted) == (["/a", "/b"], redacted)
+    exchanges = read_tape(tmp_path / "x.har")
+    assert ([e.target for e in exchanges.entries], exchanges.is_redacted) == (["/a", "/b"], redacted)
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ EVERY = list(planted())
 def written(one: Planted) -> Haystack:
     entry = Redactor(KEY).entry(one.entry)
     content = json.dumps(to_har(entry), ensure_ascii=False).encode()
-    shown = Display(lambda: Redactor(KEY), lambda: Redactor(KEY)).entry(one.entry, personal=True)
-    journal = json.dumps(to_har(shown), ensure_ascii=False).encode()
-    return Haystack("written", [content, entry.body, entry.answer_body, journal, shown.body, shown.answer_body])
+    displayed = Display(lambda: Redactor(KEY), lambda: Redactor(KEY)).entry(one.entry, personal=True)
+    journal = json.dumps(to_har(displayed), ensure_ascii=False).encode()
+    return Haystack("written", [content, entry.body, entry.answer_body, journal, displayed.body, displayed.answer_body])
 
 
 def test_there_are_enough_of_them() -> None:

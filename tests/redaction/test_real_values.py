@@ -110,9 +110,9 @@ def test_another_request_and_answer_with_the_same_values_are_restored() -> None:
     keep = keeper(kept)
     recorded = keep.entry(taped(f"/v1/accounts/{IBAN}", {"ownerName": "Anna Grünwald"}, headers=[("PSU-ID", "anna7")]))
     restorer = Restorer(b"-", banks=[URL]).knowing(kept.values)
-    asked = Request("GET", recorded.target + "/balances", recorded.headers)
-    assert restorer.request(asked).target == f"/v1/accounts/{IBAN}/balances"
-    assert restorer.request(asked).headers.get("psu-id") == "anna7"
+    request = Request("GET", recorded.target + "/balances", recorded.headers)
+    assert restorer.request(request).target == f"/v1/accounts/{IBAN}/balances"
+    assert restorer.request(request).headers.get("psu-id") == "anna7"
     body = json.dumps({"owner": {"name": json.loads(recorded.answer_body)["ownerName"]}}).encode()
     assert "Grünwald" in restorer.answer(Response(200, (JSON,), body)).body.decode()
 

@@ -190,9 +190,9 @@ class TestLogLines:
     def test_reasons_of_errors(self) -> None:
         redactor = Redactor(KEY)
         redactor.entry(entry(answer_body=dump({"name": "Gruenwald"})))
-        said = redactor.text(f"Bad status line 'HTTP Anna', {IBAN} of Gruenwald")
-        assert said.startswith("Bad status line '")
-        assert not [word for word in ("Anna", IBAN, "Gruenwald") if word in said]
+        text = redactor.text(f"Bad status line 'HTTP Anna', {IBAN} of Gruenwald")
+        assert text.startswith("Bad status line '")
+        assert not [word for word in ("Anna", IBAN, "Gruenwald") if word in text]
 
 
 def texts(request: Request) -> set[str]:
@@ -412,8 +412,8 @@ def test_no_planted_secret_survives(data: st.DataObject) -> None:
         plain = secret[0].isupper() and not is_iban(secret)
         place = data.draw(st.sampled_from([*ANYWHERE, *(() if plain else MARKED_ONLY)]))
         planted.append(secret)
-        seen = readable(redactor.entry({**ANYWHERE, **MARKED_ONLY}[place](entry(), secret)))
-        assert not [one for one in planted if one.lower() in seen], place
+        body = readable(redactor.entry({**ANYWHERE, **MARKED_ONLY}[place](entry(), secret)))
+        assert not [one for one in planted if one.lower() in body], place
 
 
 @pytest.mark.parametrize("place", [*ANYWHERE, *MARKED_ONLY])

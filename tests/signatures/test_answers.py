@@ -32,12 +32,12 @@ def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("signing")
     with served(folder, "--cassettes", str(cassettes(folder, request.param))) as serving:
         consents = [facts.consent("valid"), facts.consent("expired")]
-        got = [httpx.get(serving.direct + PATH, headers={**ID, "Consent-ID": id}) for id in consents * 2]
+        received = [httpx.get(serving.direct + PATH, headers={**ID, "Consent-ID": id}) for id in consents * 2]
         unsigned = httpx.get(f"{serving.direct}/_sandbox/health")
         ca = TrustService(serving.confdir).ca(REAL.now()).certificate.public_bytes(Encoding.PEM)
     (folder / "ca.pem").write_bytes(ca)
     (folder / "other.pem").write_bytes(seal().certificate.public_bytes(Encoding.PEM))
-    return got, unsigned, folder
+    return received, unsigned, folder
 
 
 def test_every_answer_of_the_bank_is_signed(answers: Any) -> None:

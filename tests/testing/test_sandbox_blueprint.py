@@ -20,14 +20,14 @@ ASKED = Request("GET", f"/v1/consents/{CONSENT}", Headers([("X-Request-ID", "993
 
 
 def test_an_engine_of_a_blueprint_is_the_bank_of_the_files() -> None:
-    said = blueprint()
-    engine = said.engine(said.interface, MemoryStore(), Journal())
+    plan = blueprint()
+    engine = plan.engine(plan.interface, MemoryStore(), Journal())
     assert asyncio.run(engine.answer(ASKED)).status == 200
 
 
 def test_settings_reach_the_engine(tmp_path: Path) -> None:
-    said = Blueprint.read(Settings(state="memory:", confdir=tmp_path, base_path="/xs2a", public_url="https://b"))
-    engine = said.engine(said.interface, MemoryStore(), Journal())
+    plan = Blueprint.read(Settings(state="memory:", confdir=tmp_path, base_path="/xs2a", public_url="https://b"))
+    engine = plan.engine(plan.interface, MemoryStore(), Journal())
     assert engine.public_url == "https://b"
     assert asyncio.run(engine.answer(ASKED)).status == 404
 
@@ -47,13 +47,13 @@ def test_every_mistake_of_the_files_is_told(tmp_path: Path) -> None:
 
 
 def test_a_layer_more_is_there_in_less_than_50_milliseconds() -> None:
-    said = blueprint()
+    plan = blueprint()
 
     def added(number: int) -> float:
         began = time.process_time()
         text = f"match: {{operation: account-list, query: {{n: {number}}}}}\nrespond: {{status: 503}}"
-        layer = [read_rules(text, Path("x"), said.schemas, f"added-{number}")]
-        said.engine(said.extended([layer]), MemoryStore(), Journal())
+        layer = [read_rules(text, Path("x"), plan.schemas, f"added-{number}")]
+        plan.engine(plan.extended([layer]), MemoryStore(), Journal())
         return time.process_time() - began
 
     added(0)

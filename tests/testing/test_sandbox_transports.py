@@ -103,9 +103,9 @@ def plain(seen: tuple[int, list[tuple[str, str]], bytes]) -> Any:
 )
 def test_the_engine_is_asked_the_same(client: Any, loop: LoopThread, method: str, path: str, options: Any) -> None:
     def request_seen(ask: Ask, url: str) -> Any:
-        seen = json.loads(ask(method, url + path, **options)[2])
-        seen["headers"] = sorted([name.lower(), value] for name, value in seen["headers"])
-        return {**seen, "door": "any"}
+        body = json.loads(ask(method, url + path, **options)[2])
+        body["headers"] = sorted([name.lower(), value] for name, value in body["headers"])
+        return {**body, "door": "any"}
 
     over_socket, in_process = both(client, loop, echo, request_seen)
     assert in_process == over_socket
@@ -184,9 +184,9 @@ def test_a_long_answer_is_read_to_its_end_and_closed(client: Any, loop: LoopThre
 def test_every_host_is_the_bank(client: Any, loop: LoopThread, host: str) -> None:
     make, transport = client
     status, _, body = make(transport(echo, loop))("GET", f"http://{host}/v1/x")
-    seen = json.loads(body)
-    assert (status, seen["target"], seen["door"]) == (200, "/v1/x", "process")
-    assert ["host", host.rpartition("@")[2]] in [[n.lower(), v] for n, v in seen["headers"]]
+    content = json.loads(body)
+    assert (status, content["target"], content["door"]) == (200, "/v1/x", "process")
+    assert ["host", host.rpartition("@")[2]] in [[n.lower(), v] for n, v in content["headers"]]
 
 
 def test_a_sync_client_inside_a_running_loop_and_loops_one_after_another(loop: LoopThread) -> None:

@@ -322,22 +322,22 @@ def test_static_data_keep_all_as_it_was() -> None:
 
 def test_a_periodic_payment_executes_each_period_until_its_end(stage: Stage, books: Books) -> None:
     start = stage.today + timedelta(days=3)
-    wanted = [start + timedelta(days=7 * week) for week in range(4)]
+    expected = [start + timedelta(days=7 * week) for week in range(4)]
     thing = stage.payment(
         bodies.PERIODIC,
         amount="2.00",
         startDate=start.isoformat(),
-        endDate=wanted[-1].isoformat(),
+        endDate=expected[-1].isoformat(),
         frequency="Weekly",
     )
     stage.sign(thing)
     assert (stage.status(thing), books.moved(kind="pending")) == ("ACTC", [(start.isoformat(), "-2.00")])
 
-    for position, day in enumerate(wanted):
+    for position, day in enumerate(expected):
         stage.move_to(day)
         assert stage.status(thing) == "ACSP"
-        booked = [(d.isoformat(), "-2.00") for d in reversed(wanted[: position + 1])]
-        pending = [(d.isoformat(), "-2.00") for d in wanted[position + 1 : position + 2]]
+        booked = [(d.isoformat(), "-2.00") for d in reversed(expected[: position + 1])]
+        pending = [(d.isoformat(), "-2.00") for d in expected[position + 1 : position + 2]]
         assert (books.moved(), books.moved(kind="pending")) == (booked, pending)
         assert books.change() == both(f"-{2 * len(booked)}.00", f"-{2 * (len(booked) + len(pending))}.00")
 

@@ -52,11 +52,11 @@ def test_consents_that_do_not_do(client: Client, path: str, consent: str | None,
 def test_every_list_shows_its_own(client: Client, status: str) -> None:
     answer = client.get(f"/v1/accounts/{facts.covered()}/transactions?bookingStatus={status}", consent=facts.consent())
 
-    shown = answer.json()["transactions"]
+    transactions = answer.json()["transactions"]
     own = "booked" if status == "both" else status
-    assert len(shown[own]) == len(facts.booked(facts.covered(), own))
-    assert all(shown[name] is None for name in shown.keys() - {own, "_links"})
-    assert ("information" in shown) == (status != "both")
+    assert len(transactions[own]) == len(facts.booked(facts.covered(), own))
+    assert all(transactions[name] is None for name in transactions.keys() - {own, "_links"})
+    assert ("information" in transactions) == (status != "both")
 
 
 def test_all_accounts_are_covered(client: Client) -> None:

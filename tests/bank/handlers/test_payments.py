@@ -25,11 +25,11 @@ def client() -> Client:
 def record(client: Client, product: str, **changes: Any) -> dict[str, Any]:
     answer = client.post(f"/v1/{product}", json=bodies.payment(product, **changes))
     assert answer.status == 200, answer.body
-    found = client.get(answer.json()["_Left"]["self"]["href"])
-    assert found.status == 200
+    response = client.get(answer.json()["_Left"]["self"]["href"])
+    assert response.status == 200
     schema = client.engine.schemas["payment-record"]
-    assert schema.complaint(found.json()) is None
-    return found.json()
+    assert schema.complaint(response.json()) is None
+    return response.json()
 
 
 @pytest.mark.parametrize("product", bodies.PRODUCTS)
@@ -53,9 +53,9 @@ def test_the_debtor_comes_back_as_a_reference(client: Client, product: str) -> N
 def test_a_periodic_payment_has_two_names_for_its_identification(
     client: Client, common: str | None, own: str | None, shown: str
 ) -> None:
-    found = record(client, bodies.PERIODIC, endToEndIdentification=common, e2eIdentification=own)
+    payment = record(client, bodies.PERIODIC, endToEndIdentification=common, e2eIdentification=own)
 
-    assert found["endToEndIdentification"] == shown
+    assert payment["endToEndIdentification"] == shown
 
 
 def test_an_account_without_an_iban(client: Client) -> None:
@@ -74,9 +74,9 @@ def test_an_account_without_an_iban(client: Client) -> None:
     ],
 )
 def test_an_address_in_one_text(client: Client, text: str, address: list[str | None]) -> None:
-    found = record(client, bodies.PERIODIC, creditorAdress=text)["creditorAddress"]
+    payment = record(client, bodies.PERIODIC, creditorAdress=text)["creditorAddress"]
 
-    assert [found[name] for name in ("country", "townName", "postCode", "streetName", "buildingNumber")] == address
+    assert [payment[name] for name in ("country", "townName", "postCode", "streetName", "buildingNumber")] == address
 
 
 def test_members_that_are_not_listed_are_ignored(client: Client) -> None:

@@ -167,12 +167,12 @@ def test_a_code_is_for_the_client_that_it_was_given_to(by_oauth: Client) -> None
 
 
 def test_tokens_of_a_code_are_kept_with_client_scope_authorisation_and_end(by_oauth: Client) -> None:
-    given = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
+    grant = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
     common = {"client": ID, "scope": "AIS:1", "authorisation": "2", "code": "abc"}
     state = transaction(by_oauth)
     ends = {"tokens": "2026-03-01T11:09:59+01:00", "refreshTokens": "2026-05-30T12:00:00+02:00"}
     for collection, name in (("tokens", "access_token"), ("refreshTokens", "refresh_token")):
-        assert state.all(collection) == {given[name]: {**common, "expires": ends[collection]}}
+        assert state.all(collection) == {grant[name]: {**common, "expires": ends[collection]}}
 
 
 def test_the_challenge_of_the_rfc() -> None:
@@ -249,19 +249,19 @@ def end(client: Client, token: str) -> Answer:
 
 
 def test_a_refresh_token_ends_with_the_tokens_of_its_code_alone(by_oauth: Client) -> None:
-    given = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
-    ask(by_oauth, (("grant_type", "refresh_token"), ("refresh_token", given["refresh_token"])), basic())
+    grant = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
+    ask(by_oauth, (("grant_type", "refresh_token"), ("refresh_token", grant["refresh_token"])), basic())
     own = ask(by_oauth, authorization=basic()).json()["access_token"]
     assert len(transaction(by_oauth).all("tokens")) == 3
 
-    assert (end(by_oauth, given["refresh_token"]).status, end(by_oauth, "unknown").status) == (200, 200)
+    assert (end(by_oauth, grant["refresh_token"]).status, end(by_oauth, "unknown").status) == (200, 200)
     state = transaction(by_oauth)
     assert (set(state.all("tokens")), state.all("refreshTokens")) == ({own}, {})
 
 
 def test_who_brings_a_code_again_ends_refreshed_tokens_too(by_oauth: Client) -> None:
-    given = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
-    ask(by_oauth, (("grant_type", "refresh_token"), ("refresh_token", given["refresh_token"])), basic())
+    grant = by_code(by_oauth, "2026-03-01T11:00:00+01:00").json()
+    ask(by_oauth, (("grant_type", "refresh_token"), ("refresh_token", grant["refresh_token"])), basic())
     form = (("grant_type", "authorization_code"), ("code", "abc"), ("redirect_uri", BACK), ("code_verifier", VERIFIER))
     assert "has been used" in refused_by_oauth(ask(by_oauth, form, basic()))
     state = transaction(by_oauth)

@@ -53,9 +53,9 @@ def test_every_step_of_a_consent(client: Client) -> None:
     visit.send(otp=OTPS["zuzana"])
     assert (visit.answer.status, visit.answer.headers["location"]) == (303, OK)
     assert visit.status == "valid"
-    shown = client.get(visit.resource).json()["access"]
+    access = client.get(visit.resource).json()["access"]
     for kind in ("accounts", "balances", "transactions"):
-        assert [one["iban"] for one in shown[kind]] == zuzanas[1:]
+        assert [one["iban"] for one in access[kind]] == zuzanas[1:]
     (authorisation,) = authorisations(client).values()
     assert authorisation["method"] == "chip-zuzana"
     assert (authorisation["scaStatus"], authorisation["psuId"]) == ("finalised", "zuzana")

@@ -6,10 +6,10 @@ from xs2a_sandbox.errors import Unreadable
 
 
 def test_file_names_and_directories(tmp_path):
-    found = problems(tmp_path, {"a.yml": "cassette: 1\n", "deep/er/b.yaml": "x: 1\n", "c.json": "{}", "d.txt": "x"})
-    assert sorted((p.file.name, p.code) for p in found) == [("a.yml", "file-name"), ("b.yaml", "no-cassette")]
-    _, found = check(tmp_path / "other", {})
-    assert found == []
+    mistakes = problems(tmp_path, {"a.yml": "cassette: 1\n", "deep/er/b.yaml": "x: 1\n", "c.json": "{}", "d.txt": "x"})
+    assert sorted((p.file.name, p.code) for p in mistakes) == [("a.yml", "file-name"), ("b.yaml", "no-cassette")]
+    _, mistakes = check(tmp_path / "other", {})
+    assert mistakes == []
 
 
 def test_a_file_that_is_not_there(tmp_path):

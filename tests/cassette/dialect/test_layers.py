@@ -100,9 +100,9 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("text", "line", "column", "code", "said"), MISTAKES)
 def test_every_mistake_has_its_place_and_code(tmp_path, text, line, column, code, said):
-    found = problems(tmp_path, {"case.yaml": text})
-    assert [(p.file.name, p.line, p.column, p.code) for p in found] == [("case.yaml", line, column, code)], found
-    assert said in found[0].text or code == "syntax"
+    mistakes = problems(tmp_path, {"case.yaml": text})
+    assert [(p.file.name, p.line, p.column, p.code) for p in mistakes] == [("case.yaml", line, column, code)], mistakes
+    assert said in mistakes[0].text or code == "syntax"
 
 
 def test_all_problems_of_all_files_at_once(tmp_path):
@@ -121,10 +121,10 @@ def test_ids_are_unique_inside_a_layer_also_across_files(tmp_path):
     two = {"cassette": 1, "operations": [{"id": "r", "method": "GET", "path": "/y", "respond": {}}]}
     three = {"cassette": 1, "errors": {"e": {"status": 400, "code": "C", "text": "t"}}}
     files = {"one.yaml": one, "two.yaml": two, "x/three.yaml": three, "y/four.yaml": three}
-    found = problems(tmp_path, files)
-    assert [(p.file.name, p.code) for p in found] == [("two.yaml", "duplicate-id"), ("four.yaml", "duplicate-id")]
-    assert "one.yaml:1" in found[0].text
-    assert "three.yaml:1" in found[1].text
+    mistakes = problems(tmp_path, files)
+    assert [(p.file.name, p.code) for p in mistakes] == [("two.yaml", "duplicate-id"), ("four.yaml", "duplicate-id")]
+    assert "one.yaml:1" in mistakes[0].text
+    assert "three.yaml:1" in mistakes[1].text
 
 
 def test_the_same_id_in_a_later_layer_replaces_the_whole(tmp_path):
@@ -163,8 +163,8 @@ def test_what_every_request_must_bring(tmp_path):
       - {id: own, method: GET, path: /v1/own, require: {headers: {x-one: {exists: true}}}, respond: {body: 1}}
     """
 
-    read, found = check(tmp_path, {"every.yaml": text})
-    assert not found
+    read, mistakes = check(tmp_path, {"every.yaml": text})
+    assert not mistakes
     assert read is not None
 
     def constraints_of(id):

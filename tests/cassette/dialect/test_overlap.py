@@ -144,5 +144,5 @@ def operation(id, path="/v1/x/{p}", method="GET", **more):
     ],
 )
 def test_two_operations(tmp_path, left, right, codes):
-    found = problems(tmp_path, {"o.yaml": {"cassette": 1, "operations": [left, right]}})
-    assert [problem.code for problem in found] == codes
+    mistakes = problems(tmp_path, {"o.yaml": {"cassette": 1, "operations": [left, right]}})
+    assert [problem.code for problem in mistakes] == codes

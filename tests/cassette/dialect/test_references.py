@@ -17,8 +17,8 @@ def test_what_is_unknown_is_told_together_with_what_is_wrong(tmp_path):
 
 def test_ambiguous_rules_are_told_together_with_unknown_names(tmp_path):
     same = [{"id": id, "match": {"operation": "list"}} for id in "ab"]
-    found = problems(tmp_path, rules(*same, {"id": "c", "match": {"operation": "lsit"}}))
-    assert {p.code for p in found} == {"ambiguous", "unknown-operation"}
+    mistakes = problems(tmp_path, rules(*same, {"id": "c", "match": {"operation": "lsit"}}))
+    assert {p.code for p in mistakes} == {"ambiguous", "unknown-operation"}
 
 
 def test_a_name_is_told_with_the_nearest_or_with_all(tmp_path):

@@ -71,9 +71,9 @@ def holds(text):
     ],
 )
 def test_one_whole_expression_keeps_its_type(text, expected):
-    found = value(text)
-    assert found == expected
-    assert type(found) is type(expected)
+    result = value(text)
+    assert result == expected
+    assert type(result) is type(expected)
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,9 @@ def test_members_win_over_methods(text, expected):
     ],
 )
 def test_decimals_stay_exact(text, expected):
-    found = value(text)
-    assert isinstance(found, Decimal)
-    assert str(found) == expected
+    result = value(text)
+    assert isinstance(result, Decimal)
+    assert str(result) == expected
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ def comparison(*pairs: Answers, target: str = "/v1/things", rules: Any = (), dow
     async def sandbox(request: Request) -> Response:
         return response(answers[request.headers.get("X-Number") or ""][1])
 
-    known = bundled_engine()
-    made = Comparison(known.interface, known.schemas, sandbox, bank, ignoring=Ignoring(rules))
+    engine = bundled_engine()
+    made = Comparison(engine.interface, engine.schemas, sandbox, bank, ignoring=Ignoring(rules))
     steps = [Step(f"step {n}", Request("GET", target, Headers([("X-Number", n)]))) for n in answers]
     return asyncio.run(made.play([*steps, Step("a write", Request("POST", target))]))
 

@@ -37,8 +37,10 @@ class Tpp:
         self, method: str, path: str, *, consent: str = "", headers: Mapping[str, str] | None = None, **more: Any
     ) -> httpx.Response:
         usual = {"X-Request-ID": str(uuid.uuid4()), "PSU-IP-Address": "192.0.2.7"}
-        named = {"Consent-ID": consent} if consent else {}
-        answer = self.http.request(method, self.prefix + path, headers={**usual, **named, **(headers or {})}, **more)
+        consent_header = {"Consent-ID": consent} if consent else {}
+        answer = self.http.request(
+            method, self.prefix + path, headers={**usual, **consent_header, **(headers or {})}, **more
+        )
         if HAS_OPENAPI:
             target = answer.request.url.raw_path.decode()
             validate_answer(method, target, answer.status_code, answer.headers, answer.content, prefix=self.prefix)

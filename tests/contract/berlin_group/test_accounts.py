@@ -127,9 +127,9 @@ def test_transactions_are_in_the_lists_that_are_asked_for(tpp: Tpp) -> None:
 
     def lists(status: str) -> set[str]:
         query = {"bookingStatus": status, "dateFrom": "2020-01-01"}
-        shown = tpp.get(path, consent=id, params=query).json()
-        assert shown["account"] == {"iban": OSKAR, "currency": "EUR"}
-        return set(shown["transactions"]) - {"_links"}
+        body = tpp.get(path, consent=id, params=query).json()
+        assert body["account"] == {"iban": OSKAR, "currency": "EUR"}
+        return set(body["transactions"]) - {"_links"}
 
     assert lists("booked") == {"booked"}
     assert lists("pending") == {"pending"}
@@ -142,10 +142,10 @@ def test_transactions_are_in_the_lists_that_are_asked_for(tpp: Tpp) -> None:
 def test_an_entry_leads_to_itself(tpp: Tpp) -> None:
     id = tpp.consent({"transactions": [{"iban": OSKAR}]})
     account = only(tpp, id)
-    shown = tpp.get(account["_links"]["transactions"]["href"], consent=id, params=FROM).json()["transactions"]
-    entry = shown["booked"][0]
+    transactions = tpp.get(account["_links"]["transactions"]["href"], consent=id, params=FROM).json()["transactions"]
+    entry = transactions["booked"][0]
 
-    assert shown["_links"]["account"]["href"] == f"/v1/accounts/{account['resourceId']}"
+    assert transactions["_links"]["account"]["href"] == f"/v1/accounts/{account['resourceId']}"
     details = tpp.get(entry["_links"]["transactionDetails"]["href"], consent=id).json()["transactionsDetails"]
     assert details == {name: value for name, value in entry.items() if name != "_links"}
 

@@ -78,28 +78,28 @@ def test_one_method_is_chosen_already(tpp: Tpp, family: str) -> None:
     assert (begun.headers["aspsp-sca-approach"], begun.json()["scaStatus"]) == ("EMBEDDED", "psuIdentified")
     assert links(begun) == {"updatePsuAuthentication": own, "scaStatus": own}
 
-    known = put(tpp, own, psuData={"password": "ostwind"})
-    assert known.json()["scaStatus"] == "scaMethodSelected"
-    assert known.json()["chosenScaMethod"]["authenticationMethodId"] == "sms-oskar"
-    assert known.json()["challengeData"]["otpFormat"] in ("characters", "integer")
-    assert links(known) == {"authoriseTransaction": own, "scaStatus": own}
-    assert "scaMethods" not in known.json()
+    authorisation = put(tpp, own, psuData={"password": "ostwind"})
+    assert authorisation.json()["scaStatus"] == "scaMethodSelected"
+    assert authorisation.json()["chosenScaMethod"]["authenticationMethodId"] == "sms-oskar"
+    assert authorisation.json()["challengeData"]["otpFormat"] in ("characters", "integer")
+    assert links(authorisation) == {"authoriseTransaction": own, "scaStatus": own}
+    assert "scaMethods" not in authorisation.json()
 
     ended = put(tpp, own, scaAuthenticationData="222222")
     assert (ended.status_code, ended.json()["scaStatus"], links(ended)) == (200, "finalised", {"scaStatus": own})
     assert tpp.get(own).json() == {"scaStatus": "finalised"}
     assert tpp.get(path).json() == {"authorisationIds": [begun.json()["authorisationId"]]}
-    assert "null" not in begun.text + known.text + ended.text
+    assert "null" not in begun.text + authorisation.text + ended.text
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_of_several_methods_one_is_chosen(tpp: Tpp, family: str) -> None:
     own = begin(tpp, start(tpp, family, "petra"), "petra").headers["location"]
 
-    known = put(tpp, own, "petra", psuData={"password": "pusteblume"})
-    assert known.json()["scaStatus"] == "psuAuthenticated"
-    assert [one["authenticationMethodId"] for one in known.json()["scaMethods"]] == ["push-petra", "sms-petra"]
-    assert links(known) == {"selectAuthenticationMethod": own, "scaStatus": own}
+    authorisation = put(tpp, own, "petra", psuData={"password": "pusteblume"})
+    assert authorisation.json()["scaStatus"] == "psuAuthenticated"
+    assert [one["authenticationMethodId"] for one in authorisation.json()["scaMethods"]] == ["push-petra", "sms-petra"]
+    assert links(authorisation) == {"selectAuthenticationMethod": own, "scaStatus": own}
 
     chosen = put(tpp, own, "petra", authenticationMethodId="sms-petra")
     assert (chosen.json()["scaStatus"], chosen.json()["chosenScaMethod"]["authenticationMethodId"]) == (
@@ -127,8 +127,11 @@ def test_who_is_not_known_yet_is_identified_first(tpp: Tpp) -> None:
     begun = begin(tpp, start(tpp, "consent"), None)
     own = begun.headers["location"]
     assert (begun.json()["scaStatus"], links(begun)) == ("received", {"updatePsuIdentification": own, "scaStatus": own})
-    known = put(tpp, own)
-    assert (known.json()["scaStatus"], set(links(known))) == ("psuIdentified", {"updatePsuAuthentication", "scaStatus"})
+    authorisation = put(tpp, own)
+    assert (authorisation.json()["scaStatus"], set(links(authorisation))) == (
+        "psuIdentified",
+        {"updatePsuAuthentication", "scaStatus"},
+    )
 
 
 # -- redirect and decoupled

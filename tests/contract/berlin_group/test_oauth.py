@@ -113,12 +113,12 @@ def test_a_consent_is_authorised_by_oauth(tpp: Tpp) -> None:
     assert tpp.get(links(made)["status"]).json() == {"consentStatus": "valid"}
     assert tpp.get(links(made)["scaStatus"]).json() == {"scaStatus": "finalised"}
 
-    given = token(tpp, server["token_endpoint"], **exchange(back["code"]))
-    assert given.status_code == 200, given.text
-    assert (given.json()["token_type"], given.json()["scope"]) == ("Bearer", scope)
-    refreshed = token(tpp, grant_type="refresh_token", refresh_token=given.json()["refresh_token"])
+    grant_answer = token(tpp, server["token_endpoint"], **exchange(back["code"]))
+    assert grant_answer.status_code == 200, grant_answer.text
+    assert (grant_answer.json()["token_type"], grant_answer.json()["scope"]) == ("Bearer", scope)
+    refreshed = token(tpp, grant_type="refresh_token", refresh_token=grant_answer.json()["refresh_token"])
     assert refreshed.status_code == 200
-    assert refreshed.json()["access_token"] != given.json()["access_token"]
+    assert refreshed.json()["access_token"] != grant_answer.json()["access_token"]
     assert refreshed.json()["scope"] == scope
 
 
@@ -219,9 +219,9 @@ def test_a_consent_by_another_approach_has_no_link_by_oauth(tpp: Tpp) -> None:
 @berlin_group("oauth-code-once")
 def test_a_code_is_exchanged_once(tpp: Tpp) -> None:
     code, _ = code_of(tpp)
-    given = token(tpp, **exchange(code)).json()
+    grant = token(tpp, **exchange(code)).json()
     assert refused(token(tpp, **exchange(code))) == (400, "invalid_grant")
-    again = token(tpp, grant_type="refresh_token", refresh_token=given["refresh_token"])
+    again = token(tpp, grant_type="refresh_token", refresh_token=grant["refresh_token"])
     assert refused(again) == (400, "invalid_grant"), "who brings a code twice ends its tokens"
 
 
@@ -258,14 +258,14 @@ def test_a_refresh_token_is_for_its_own_scope(tpp: Tpp) -> None:
 
 
 def test_a_client_still_gets_a_token_of_its_own(tpp: Tpp) -> None:
-    given = token(tpp, grant_type="client_credentials").json()
-    assert given.keys() == {"access_token", "token_type", "expires_in"}
+    grant = token(tpp, grant_type="client_credentials").json()
+    assert grant.keys() == {"access_token", "token_type", "expires_in"}
 
 
 @berlin_group("oauth-own-scope")
 def test_a_client_gets_a_token_for_services_and_for_no_customers_resource(tpp: Tpp) -> None:
-    given = token(tpp, grant_type="client_credentials", scope="AIS PIIS").json()
-    assert given["scope"] == "AIS PIIS"
+    grant = token(tpp, grant_type="client_credentials", scope="AIS PIIS").json()
+    assert grant["scope"] == "AIS PIIS"
     for scope in ("AIS:" + consent(tpp).json()["consentId"], "AIS openid", "ais"):
         assert refused(token(tpp, grant_type="client_credentials", scope=scope)) == (400, "invalid_scope"), scope
 
@@ -279,13 +279,13 @@ def revoked(tpp: Tpp, endpoint: str, secret: str, auth: tuple[str, str] | None =
 def test_an_app_ends_its_tokens(tpp: Tpp, hint: dict[str, str]) -> None:
     """RFC 7009: an access token alone, a refresh token with all that it has given."""
     endpoint = metadata(tpp, consent(tpp))["revocation_endpoint"]
-    given = token(tpp, **exchange(code_of(tpp)[0])).json()
-    refresh = {"grant_type": "refresh_token", "refresh_token": given["refresh_token"]}
+    grant = token(tpp, **exchange(code_of(tpp)[0])).json()
+    refresh = {"grant_type": "refresh_token", "refresh_token": grant["refresh_token"]}
     for _ in ("ends it", "it has ended already"):
-        answer = revoked(tpp, endpoint, given["access_token"], **hint)
+        answer = revoked(tpp, endpoint, grant["access_token"], **hint)
         assert (answer.status_code, answer.content, answer.headers["cache-control"]) == (200, b"", "no-store")
     assert token(tpp, **refresh).status_code == 200
-    assert revoked(tpp, endpoint, given["refresh_token"], **hint).status_code == 200
+    assert revoked(tpp, endpoint, grant["refresh_token"], **hint).status_code == 200
     assert refused(token(tpp, **refresh)) == (400, "invalid_grant")
 
 

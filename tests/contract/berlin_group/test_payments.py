@@ -51,8 +51,8 @@ EXPLICIT = {"TPP-Explicit-Authorisation-Preferred": "true"}
 
 
 def initiate(tpp: Tpp, body: Any = PAYMENT, path: str = SEPA, **headers: str) -> httpx.Response:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return tpp.request("POST", path, json=body, headers={**EMBEDDED, **named})
+    sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return tpp.request("POST", path, json=body, headers={**EMBEDDED, **sent_headers})
 
 
 def links(answer: httpx.Response) -> dict[str, str]:

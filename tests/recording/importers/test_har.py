@@ -14,17 +14,17 @@ FILE = Path("trace.har")
 
 
 def test_a_har_file_is_its_entries() -> None:
-    found = read_har(log([taped("/v1/a"), taped("/v1/b")]), FILE)
-    assert [entry.target for entry in found.entries] == ["/v1/a", "/v1/b"]
-    assert found.left_out == ()
+    exchanges = read_har(log([taped("/v1/a"), taped("/v1/b")]), FILE)
+    assert [entry.target for entry in exchanges.entries] == ["/v1/a", "/v1/b"]
+    assert exchanges.left_out == ()
 
 
 def test_requests_that_were_blocked_are_left_out() -> None:
     document = log([taped("/v1/a"), taped("/v1/b")])
     document["log"]["entries"][0]["response"] = {"status": 0}
-    found = read_har(document, FILE)
-    assert [entry.target for entry in found.entries] == ["/v1/b"]
-    assert found.left_out == ("log.entries[0]: there was no answer",)
+    exchanges = read_har(document, FILE)
+    assert [entry.target for entry in exchanges.entries] == ["/v1/b"]
+    assert exchanges.left_out == ("log.entries[0]: there was no answer",)
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,10 @@ def test_a_flow_is_an_exchange(tmp_path: Path) -> None:
 def test_what_is_no_exchange_is_left_out(tmp_path: Path) -> None:
     connect = exchange()
     connect.request.method = "CONNECT"
-    found = read(dump(tmp_path / "flows", tflow.tflow(err=True), tflow.ttcpflow(), connect, exchange()))
+    exchanges = read(dump(tmp_path / "flows", tflow.tflow(err=True), tflow.ttcpflow(), connect, exchange()))
 
-    assert len(found.entries) == 1
-    assert found.left_out == (
+    assert len(exchanges.entries) == 1
+    assert exchanges.left_out == (
         "flow 1: there was no answer",
         "flow 2: it is tcp, not HTTP",
         "flow 3: it only opened a connection",

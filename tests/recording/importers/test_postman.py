@@ -32,17 +32,17 @@ SAVED = {"name": "A", "request": "https://bank.example/v1/a"}
 
 
 def test_a_saved_answer_is_an_exchange() -> None:
-    found = collection(
+    exchanges = collection(
         {"name": "Folder", "item": [item(body={"mode": "raw", "raw": '{"a": "{{host}}"}'}, responseTime=12)]}
     )
 
-    (entry,) = found.entries
+    (entry,) = exchanges.entries
     assert (entry.bank, entry.method, entry.target) == ("https://xs2a.bank.example", "POST", "/psd2/v1/consents?a=b")
     assert (entry.status, entry.body, entry.answer_body) == (201, b'{"a": "xs2a.bank.example"}', b'{"id": 1}')
     assert entry.headers.pairs == (("X-Request-ID", "1"),)
     assert entry.answer_headers.pairs == (("Location", "/x"),)
     assert (entry.time, entry.milliseconds) == (START, 12.0)
-    assert found.left_out == ()
+    assert exchanges.left_out == ()
 
 
 def test_the_request_that_an_answer_was_saved_with_counts() -> None:
@@ -79,9 +79,9 @@ def test_forms_are_encoded() -> None:
     ],
 )
 def test_what_is_not_all_there_is_left_out(one: Any, reason: str) -> None:
-    found = collection(one, item())
-    assert len(found.entries) == 1
-    assert found.left_out == (reason,)
+    exchanges = collection(one, item())
+    assert len(exchanges.entries) == 1
+    assert exchanges.left_out == (reason,)
 
 
 @pytest.mark.parametrize(

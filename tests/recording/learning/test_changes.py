@@ -85,8 +85,8 @@ def test_status_headers_and_links_are_the_banks() -> None:
 def test_data_keep_the_documented_shape_with_the_banks_habit_of_nulls() -> None:
     (bare,) = learned("account-list", taped("/v1/accounts", {"accounts": [{"iban": "x"}]}, headers=ID)).value["respond"]
     assert bare == {"nulls": "drop", "body": {"accounts": "{{ result.accounts }}"}}
-    shown = learned("account-list", taped("/v1/accounts", {"accounts": [{"bic": None}]}, headers=ID))
-    assert "respond" not in shown.value
+    document = learned("account-list", taped("/v1/accounts", {"accounts": [{"bic": None}]}, headers=ID))
+    assert "respond" not in document.value
 
 
 def test_a_second_status_that_nothing_explains_is_told() -> None:

@@ -32,9 +32,9 @@ def one(entry: Exchange) -> RecognisedExchange:
     ],
 )
 def test_an_operation_is_known_by_the_end_of_its_path(target: str, operation: str, path: str) -> None:
-    found = one(taped(target))
-    assert found.operation is not None
-    assert (found.operation.id, found.path) == (operation, path)
+    recognised = one(taped(target))
+    assert recognised.operation is not None
+    assert (recognised.operation.id, recognised.path) == (operation, path)
 
 
 @pytest.mark.parametrize("target", ["/v1/konten", "/branches", "/v1/loans/giro/p", "/v1/accounts/a/b/c"])
