@@ -264,7 +264,7 @@ def zoo(folder: Path, **flags: Any) -> None:
 
 
 def _announcement(settings: Settings, folder: Path, who: str, password: str) -> list[str]:
-    from xs2a_sandbox.cli.announcement import valid_consent
+    from xs2a_sandbox.cli.serve.announcement import valid_consent
     from xs2a_sandbox.engine.build import CA_FILE, load_testdata
 
     shown, consent = near(folder), valid_consent(load_testdata(settings).at(settings.clock.today()))

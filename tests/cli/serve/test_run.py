@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.taping import derived, replay, taped
-from xs2a_sandbox.cli.serving_run import RunReport
+from xs2a_sandbox.cli.serve.run import RunReport
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build

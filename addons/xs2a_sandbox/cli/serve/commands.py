@@ -31,6 +31,6 @@ def record(no_redact: bool, **flags: Any) -> None:
 
 
 def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
-    from xs2a_sandbox.cli.serving_run import ServingRun
+    from xs2a_sandbox.cli.serve.run import ServingRun
 
     ServingRun(flags, redact=redact).serve()

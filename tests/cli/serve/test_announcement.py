@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.serving import served
-from xs2a_sandbox.cli.announcement import announcement, exposure, found_state, valid_consent
+from xs2a_sandbox.cli.serve.announcement import announcement, exposure, found_state, valid_consent
 from xs2a_sandbox.clock import read_time
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.config.real_bank import BankHost

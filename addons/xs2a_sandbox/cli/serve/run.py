@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple
 import click
 
 from xs2a_sandbox.authoring.coverage import CoverageTally
-from xs2a_sandbox.cli.announcement import announcement, exposure, found_state, front_page, valid_consent
 from xs2a_sandbox.cli.authoring import show_coverage
 from xs2a_sandbox.cli.flags import near
+from xs2a_sandbox.cli.serve.announcement import announcement, exposure, found_state, front_page, valid_consent
 from xs2a_sandbox.clock import instant
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.console import sign_in
