@@ -118,7 +118,7 @@ async def serve(
 
 
 def _connections(engine: Engine, worker: "Worker | None", say: Say) -> Connections:
-    """What all doors count together; `say` is told where fewer can be open than the limits allow."""
+    """The count of connections that all doors share; `say` is told where fewer can be open than the limits allow."""
     allow_files(engine.limits)
     connections = Connections(engine.limits, worker.counted if worker else lambda count: None)
     if connections.most < engine.limits.connections and (worker is None or worker.is_teller):

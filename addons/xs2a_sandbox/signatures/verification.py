@@ -50,7 +50,10 @@ def mistake(
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """What a header says was signed, and with what; `wrap` makes the bytes of a signing string that `fits` checks."""
+    """A signature as a header brings it: the headers it covers, its key and its scheme.
+
+    `fits` checks the bytes that `wrap` makes of the signing string.
+    """
 
     headers: Sequence[str]
     key: PublicKey

@@ -1,4 +1,4 @@
-"""What `serve` says before the first request: where the doors are, what it has found, and a command to try."""
+"""The first lines of `serve`: where the doors are, the state that is there already, and a command to try."""
 
 import json
 import shlex
