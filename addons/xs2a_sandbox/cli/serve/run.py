@@ -234,7 +234,7 @@ class _Output:
         self._lines = None if sys.stdout is None or sys.stdout.isatty() else LogWriter(sys.stdout)
         self._shows_progress = sys.stderr.isatty()
         self._clear = ""
-        """The text that takes away the line of progress, while there is one; lines on the standard error begin with it."""
+        """The text that takes away the line of progress, while there is one; lines on standard error begin with it."""
 
     def say(self, text: str) -> None:
         # Nobody may read it any more; the app still wants its answers.
