@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow compare-oracle model wide soak test-lowest test-newest licenses attack browser redis clients check lock openapi pages settings mutants recorded-banks bench bench-peers docs recording release-check format clean
+.PHONY: help install run test test-slow compare-oracle model wide soak test-lowest test-newest licenses attack browser redis clients check lock openapi pages settings reports mutants recorded-banks bench bench-peers docs recording release-check format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
@@ -26,8 +26,9 @@ help:
 	@echo "make settings write schemas/config.schema.json and the table of docs/command-line.md, after a new setting"
 	@echo "make openapi  write docs/openapi.yaml, control-openapi.yaml and operations.md from cassettes, schemas and control routes"
 	@echo "make pages    write docs/handlers.md, docs/states.md and what editors complete, after a change of a handler or of the states"
-	@echo "make mutants  break every statement and change the dialect in every place, see that a test notices, write docs/ (ARGS=\"--part 1/8\"; goes on where it was interrupted)"
-	@echo "make recorded-banks  record five banks' interfaces that WireMock serves, ask the recordings, write docs/recorded-banks.md"
+	@echo "make reports  write build/reports/conformance.md: which test proves which statement"
+	@echo "make mutants  change the dialect in every place and see that a test notices, write build/reports/mutants.md (ARGS=\"--part 1/8\"; an interrupted run continues)"
+	@echo "make recorded-banks  record five banks' interfaces that WireMock serves, ask the recordings, write build/reports/recorded-banks.md"
 	@echo "make compare-oracle  plant changes and noise into a bank's answers, see what comparisons tell, write docs/compare.md"
 	@echo "make bench    measure what was promised of speed and memory, write bench/results.md (ARGS=--quick to try)"
 	@echo "make bench-peers  install other tools by npm and pip, measure the sandbox beside them, write bench/peers.md (ARGS=--quick to try)"
@@ -154,8 +155,10 @@ test-lowest test-newest: test-%: $(UV)
 	$(if $(filter lowest,$*),.venv-$*/bin/python -m tools.bounds)
 	.venv-$*/bin/python -m pytest -n 2 -m "not slow" $(EDGES) $(ARGS)
 
+reports: $(STAMP)
+	$(BIN)/python -m tools.conformance
+
 mutants: $(STAMP)
-	$(BIN)/python -m tools.prove --write $(ARGS)
 	$(BIN)/python -m tools.mutants $(ARGS)
 
 recorded-banks: $(STAMP) clients

@@ -3,7 +3,7 @@
 Every status, code, number, text, null, link, key, schema name, `where`, `require` (that of `every_request`, too),
 `otherwise`, `with` and `amend` in cassettes/xs2a-1.84 is changed, one at a time; the tests that need no socket must
 fail, or the cassettes be refused.
-What survives is listed in docs/mutants.md, and must be explained in tools/mutants-explained.yaml.
+Survivors are listed in build/reports/mutants.md and must be explained in tools/mutants-explained.yaml.
 
 python -m tools.mutants                 all, exit status 1 when a survivor is not explained
 python -m tools.mutants errors.yaml     those whose name contains the text
@@ -11,7 +11,7 @@ python -m tools.mutants --part 1/8      every eighth one
 
 What became of each change is kept in build/mutants.jsonl: an interrupted run that is begun again, or another part, goes
 on from there, until a file of the package, the cassettes, the schemas or the tests changes. Files of parts that were
-done elsewhere can be put together with `cat`. docs/mutants.md is written once all have a result.
+done elsewhere can be put together with `cat`. The report is written once all have a result.
 """
 
 import argparse
@@ -47,7 +47,7 @@ from xs2a_sandbox.http.messages import Request, Response
 ROOT = Path(__file__).resolve().parents[1]
 DIALECT = "xs2a-1.84"
 SOURCE = ROOT / "cassettes" / DIALECT
-PAGE = ROOT / "docs" / "mutants.md"
+PAGE = ROOT / "build" / "reports" / "mutants.md"
 EXPLAINED = ROOT / "tools" / "mutants-explained.yaml"
 BASELINE = "baseline"
 RESULTS = ROOT / "build" / "mutants.jsonl"
@@ -533,6 +533,7 @@ def main(arguments: Sequence[str]) -> int:
     stale: list[str] = []
     if len(results) == len(every_mutant):
         stale = sorted(reasons.keys() - {mutant.id for mutant, result in results.items() if not result})
+        PAGE.parent.mkdir(parents=True, exist_ok=True)
         PAGE.write_text(page(results, reasons))
     print(f"{len(waiting)} mutants in {monotonic() - started:.0f} s; of {len(chosen)}, {len(survivors)} survived")
     print(*(f"not explained: {id}" for id in unexplained), *(f"explained, but noticed: {id}" for id in stale), sep="\n")

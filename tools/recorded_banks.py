@@ -1,4 +1,4 @@
-"""docs/recorded-banks.md: banks are recorded, stopped, and asked again: `python -m tools.recorded_banks --write`.
+"""build/reports/recorded-banks.md: banks are recorded, stopped, and asked again (`--write`).
 
 WireMock serves each bank's mappings. What can be asked of it is sent to it through a recording sandbox, by proxy and
 base URL, redacted and not; then to a sandbox that has the recording alone, in the reverse order. Recorded once more in
@@ -33,7 +33,7 @@ from xs2a_sandbox.recording.har_log import raw_files, read_raw
 from xs2a_sandbox.recording.tape import read_tape
 from xs2a_sandbox.redaction.body import notes
 
-PAGE = Path(__file__).parents[1] / "docs" / "recorded-banks.md"
+PAGE = Path(__file__).parents[1] / "build" / "reports" / "recorded-banks.md"
 DOORS = ("proxy", "base URL")
 
 _TEXT = """\
@@ -62,7 +62,7 @@ _DIALECTS = """\
 ## As dialects
 
 Each bank is recorded once more, redacted, in the order of a journey and with the consent that the bank has given. A
-[dialect](derive-dialect.md) is derived from that recording and gets the same requests. It gives out ids of its own,
+dialect is derived from that recording and gets the same requests. It gives out ids of its own,
 and its consents and payments have states. A request counts as answered alike if the answer has the same status,
 members of the same kinds, and the same states and codes.
 
@@ -345,7 +345,6 @@ def journey(requests: Sequence[BankRequest]) -> list[BankRequest]:
 
 
 def page(outcomes: Sequence[Outcome], dialects: Sequence[AsDialect]) -> str:
-    """docs/recorded-banks.md."""
     number = ("No", "One", "Two", "Three", "Four", "Five")[len({outcome.bank for outcome in outcomes})]
     rows = "".join(f"{outcome.row}\n" for outcome in outcomes)
     return _TEXT.format(banks=number) + rows + _DIALECTS + "".join(f"{dialect.row}\n" for dialect in dialects)
@@ -374,6 +373,7 @@ def main() -> int:
             dialects.append(derived := as_dialect(bank, Path(directory)))
             print(derived.row, *(f"  not learned: {unlearned}" for unlearned in derived.unknown), sep="\n", flush=True)
     if arguments.write:
+        PAGE.parent.mkdir(parents=True, exist_ok=True)
         PAGE.write_text(page(outcomes, dialects))
     return int(any(outcome.losses or outcome.recorded < outcome.requests for outcome in outcomes))
 

@@ -9,7 +9,6 @@ import httpx
 import pytest
 from tools.recorded_banks import (
     DOORS,
-    PAGE,
     AsDialect,
     Outcome,
     Step,
@@ -22,7 +21,7 @@ from tools.recorded_banks import (
     walk,
 )
 
-from tests.support.wiremock import BANKS, BankRequest, missing
+from tests.support.wiremock import BankRequest, missing
 
 BANK, BASE = "https://localhost:9443", "http://127.0.0.1:8081"
 REPLAYED = {"X-Sandbox-Source": "rule", "Content-Type": "application/json"}
@@ -40,16 +39,6 @@ def test_all_that_was_recorded_is_answered_again(bank: str, tmp_path: Path) -> N
         assert 0 < one.rules <= one.requests
         assert one.lines < 30 * one.requests
         assert one.not_recorded == 0
-
-
-@pytest.mark.skipif(not BANKS, reason=str(missing()))
-def test_the_page_is_about_each_bank() -> None:
-    recorded, _, dialects = PAGE.read_text().partition("## As dialects")
-    rows = [line.split(" | ")[:3] for line in recorded.splitlines() if line.startswith("| ")][1:]
-    assert rows == [[f"| {bank}", door, red] for bank in BANKS for door in DOORS for red in ("yes", "no")]
-    assert [line.split(" | ")[0] for line in dialects.splitlines() if line.startswith("| ")][1:] == [
-        f"| {bank}" for bank in BANKS
-    ]
 
 
 @pytest.mark.slow
