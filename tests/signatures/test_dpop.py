@@ -89,7 +89,7 @@ BROKEN: Mapping[str, tuple[str, str]] = {
     "numbers as key": (PROVER.proof("GET", URL, header={"jwk": {**PROVER.jwk, "x": 1, "y": 2}}), "cannot be read"),
     "no point": (PROVER.proof("GET", URL, header={"jwk": {**PROVER.jwk, "y": PROVER.jwk["x"]}}), "cannot be read"),
     "an odd curve": (PROVER.proof("GET", URL, header={"jwk": {**PROVER.jwk, "crv": "P-1"}}), "cannot be read"),
-    "a weak key": (PROVER.proof("GET", URL, header={"jwk": WEAK}), "2048 bits or more"),
+    "a weak key": (PROVER.proof("GET", URL, header={"jwk": WEAK}), "1024 bits; 2048 or more are needed"),
     "another's key": (PROVER.proof("GET", URL, header={"jwk": OTHER}), "not signed with the key"),
     "another kind's algorithm": (PROVER.proof("GET", URL, header={"alg": "RS256"}), "not signed with the key"),
     "another payload": (

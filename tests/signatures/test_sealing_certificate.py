@@ -81,7 +81,7 @@ def test_it_is_good_from_its_first_to_its_last_second() -> None:
     assert (early and early.error, late and late.error) == ("certificate-invalid", "certificate-expired")
 
 
-@pytest.mark.parametrize(("kind", "words"), [("weak", "RSA key of 1024 bits"), ("edwards", "neither RSA nor")])
+@pytest.mark.parametrize(("kind", "words"), [("weak", "has 1024 bits"), ("edwards", "neither RSA nor")])
 def test_a_key_that_banks_do_not_take(kind: str, words: str) -> None:
     certificate = seal("weak").certificate if kind == "weak" else of_edwards()
     mistake = key_of(certificate)

@@ -9,11 +9,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from cryptography.hazmat.primitives.asymmetric import rsa
 from joserfc import jws
 from joserfc.errors import JoseError
 from joserfc.jwk import JWKRegistry, Key
 
 from xs2a_sandbox.http.origin import Origin
+from xs2a_sandbox.tpp.weak_keys import rsa_weakness
 
 HEADER = "DPoP"
 ALGORITHMS = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512", "Ed25519")
@@ -26,7 +28,6 @@ _LARGEST = 8 * 1024
 _LONGEST = 80
 _PART = re.compile(r"[A-Za-z0-9_-]+")
 _APART = timedelta(minutes=5)
-_SMALLEST_RSA = 2048
 
 
 class _Registry(jws.JWSRegistry):
@@ -66,11 +67,15 @@ def read(values: Sequence[str]) -> Proof:
     if len(values[0]) > _LARGEST or len(parts) != 3 or not all(map(_PART.fullmatch, parts)):
         raise WrongProof(f"the header {HEADER} must be a JWS of three parts in base64url without = at their ends")
     header, claims = _members(parts[0], "header"), _members(parts[1], "payload")
-    key = _key(header)
-    try:
-        jws.deserialize_compact(values[0], key, registry=_REGISTRY)
-    except (JoseError, ValueError, TypeError):
-        raise WrongProof("the DPoP proof is not signed with the key in its jwk") from None
+    if header.get("typ") != _TYPE:
+        raise WrongProof(f"the typ of the DPoP proof must be {_TYPE}, not {_quoted(header.get('typ'))}")
+    if (algorithm := header.get("alg")) not in ALGORITHMS:
+        raise WrongProof(f"the alg of the DPoP proof must be one of {', '.join(ALGORITHMS)}, not {_quoted(algorithm)}")
+    if "crit" in header:
+        raise WrongProof("the DPoP proof has crit, of which nothing is known here")
+    key = read_key(header.get("jwk"), algorithm)
+    if not verifies(key, values[0]):
+        raise WrongProof("the DPoP proof is not signed with the key in its jwk")
     return Proof(
         key.thumbprint(),
         _text(claims, "jti"),
@@ -110,29 +115,45 @@ def _members(part: str, name: str) -> dict[str, Any]:
     return members
 
 
-def _key(header: dict[str, Any]) -> Key:
-    """The key that the proof names, which is a public one."""
-    if header.get("typ") != _TYPE:
-        raise WrongProof(f"the typ of the DPoP proof must be {_TYPE}, not {_quoted(header.get('typ'))}")
-    if (algorithm := header.get("alg")) not in ALGORITHMS:
-        raise WrongProof(f"the alg of the DPoP proof must be one of {', '.join(ALGORITHMS)}, not {_quoted(algorithm)}")
-    if "crit" in header:
-        raise WrongProof("the DPoP proof has crit, of which nothing is known here")
-    members = header.get("jwk")
+def read_key(members: object, algorithm: str) -> Key:
+    """Return the public key of a JWK that signs with this algorithm. Raises WrongProof."""
     if not isinstance(members, dict) or members.get("kty") not in _KINDS:
         raise WrongProof(f"the jwk of the DPoP proof must be a public key, whose kty is one of {', '.join(_KINDS)}")
     if _PRIVATE & members.keys():
         raise WrongProof("the jwk of the DPoP proof has the private key: send the public one alone, of a new pair")
-    # What a client writes beside the key itself, such as use and kid, decides nothing.
+    if purpose := _other_purpose(members, algorithm):
+        raise WrongProof(f"the jwk of the DPoP proof is not a key that signs with {algorithm}: its {purpose}")
+    # Nothing else that a client writes next to the key itself, such as kid, matters.
     own = {name: members[name] for name in ("kty", "crv", "x", "y", "n", "e") if name in members}
-    if own["kty"] == "RSA" and len(str(own.get("n"))) * 6 < _SMALLEST_RSA:
-        raise WrongProof(f"the RSA key in the jwk of the DPoP proof must have {_SMALLEST_RSA} bits or more")
     try:
         key = JWKRegistry.import_key(own)
-        key.get_op_key("verify")
+        public = key.get_op_key("verify")
     except (JoseError, ValueError, TypeError, KeyError, OverflowError):
         raise WrongProof("the jwk of the DPoP proof cannot be read") from None
+    if isinstance(public, rsa.RSAPublicKey) and (weakness := rsa_weakness(public)):
+        raise WrongProof(f"the RSA key in the jwk of the DPoP proof {weakness}")
     return key
+
+
+def _other_purpose(members: dict[str, Any], algorithm: str) -> str | None:
+    """Return the member of a JWK that says that it is for something else (RFC 7517 4.2 to 4.4)."""
+    use, operations, own = members.get("use"), members.get("key_ops"), members.get("alg")
+    if use not in (None, "sig"):
+        return f"use is {_quoted(use)}"
+    if operations is not None and not (isinstance(operations, list) and "verify" in operations):
+        return f"key_ops is {_quoted(operations)}"
+    if own not in (None, algorithm):
+        return f"alg is {_quoted(own)}"
+    return None
+
+
+def verifies(key: Key, text: str) -> bool:
+    """Whether the key has signed the compact JWS."""
+    try:
+        jws.deserialize_compact(text, key, registry=_REGISTRY)
+    except (JoseError, ValueError, TypeError):
+        return False
+    return True
 
 
 def _text(claims: dict[str, Any], name: str) -> str:

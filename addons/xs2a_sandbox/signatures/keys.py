@@ -52,7 +52,7 @@ def verifies(key: PublicKey, scheme: Scheme, signature: bytes, text: bytes) -> b
         if isinstance(key, rsa.RSAPublicKey):
             key.verify(signature, text, _padding(scheme), algorithm)
         else:
-            key.verify(_der(signature) if scheme.plain else signature, text, ec.ECDSA(algorithm))
+            key.verify(_der(key, signature) if scheme.plain else signature, text, ec.ECDSA(algorithm))
     except (InvalidSignature, ValueError):
         return False
     return True
@@ -71,11 +71,11 @@ def _padding(scheme: Scheme) -> padding.AsymmetricPadding:
     return padding.PKCS1v15()
 
 
-def _der(signature: bytes) -> bytes:
-    """Raises ValueError for what cannot be two numbers."""
-    half, odd = divmod(len(signature), 2)
-    if odd or not half:
-        raise ValueError("the two numbers have the same length")
+def _der(key: ec.EllipticCurvePublicKey, signature: bytes) -> bytes:
+    """Raises ValueError unless it is two numbers of the curve's length (RFC 7518 3.4)."""
+    half = (key.curve.key_size + 7) // 8
+    if len(signature) != 2 * half:
+        raise ValueError(f"the signature must have {2 * half} bytes")
     return encode_dss_signature(int.from_bytes(signature[:half]), int.from_bytes(signature[half:]))
 
 

@@ -13,13 +13,13 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from xs2a_sandbox.signatures.keys import PublicKey
 from xs2a_sandbox.signatures.mistakes import SignatureMistake
 from xs2a_sandbox.signatures.signing_string import SignedMessage
+from xs2a_sandbox.tpp.weak_keys import rsa_weakness
 
 HEADER = "TPP-Signature-Certificate"
 OF_ANSWERS = "ASPSP-Signature-Certificate"
 """The header of requests, and that of answers."""
 
 _LARGEST = 16 * 1024
-_SMALLEST_RSA = 2048
 _ORGANISATION = x509.ObjectIdentifier("2.5.4.97")
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.DOTALL)
 
@@ -70,11 +70,8 @@ def key_of(certificate: x509.Certificate) -> PublicKey | SignatureMistake:
     except (ValueError, UnsupportedAlgorithm):
         return mistaken("the key of the signature's certificate cannot be read")
     if isinstance(key, rsa.RSAPublicKey):
-        if key.key_size >= _SMALLEST_RSA:
-            return key
-        return mistaken(
-            f"the signature's certificate has an RSA key of {key.key_size} bits; {_SMALLEST_RSA} are needed"
-        )
+        weakness = rsa_weakness(key)
+        return mistaken(f"the RSA key of the signature's certificate {weakness}") if weakness else key
     if isinstance(key, ec.EllipticCurvePublicKey):
         return key
     return mistaken("the key of the signature's certificate is neither RSA nor an elliptic curve's")

@@ -13,6 +13,7 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.tpp import certificate, organisation_identifier, qc_statements
 from xs2a_sandbox.tpp.certificate import CertificateUnreadable, Kind, TppCertificate
 from xs2a_sandbox.tpp.trust_service import Trust
+from xs2a_sandbox.tpp.weak_keys import rsa_weakness
 
 LONGEST_CHAIN = 10
 """Certificates that a client may show, its own included."""
@@ -20,7 +21,7 @@ LONGEST_CHAIN = 10
 _LONGEST = 300
 """The characters that a text shows of a name, which may take up the whole certificate."""
 
-_LEAST_RSA, _LEAST_EC = 2048, 256
+_LEAST_EC = 256
 _WEAK = (hashes.SHA1, hashes.MD5)
 _KNOWN_CRITICAL = frozenset(
     {
@@ -103,7 +104,8 @@ def _weakness(parsed: x509.Certificate) -> str | None:
         return f"it is signed with {parsed.signature_hash_algorithm.name.upper()}: SHA-256 is the least"
     key = parsed.public_key()
     if isinstance(key, rsa.RSAPublicKey):
-        return f"its RSA key has {key.key_size} bits: {_LEAST_RSA} are the least" if key.key_size < _LEAST_RSA else None
+        weakness = rsa_weakness(key)
+        return f"its RSA key {weakness}" if weakness else None
     if isinstance(key, ec.EllipticCurvePublicKey):
         return f"its key has {key.key_size} bits: {_LEAST_EC} are the least" if key.key_size < _LEAST_EC else None
     return "its key is neither one of RSA nor one of an elliptic curve"
