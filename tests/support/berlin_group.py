@@ -1,32 +1,27 @@
 """The public OpenAPI file of the Berlin Group's framework, and whether an answer has the shape it describes.
 
-The file is not part of the project: it is looked for in the folder that XS2A_SHARED names, else beside the checkout.
-Tests that need it are marked with `needs_openapi`.
+The file is not part of the project. Tests that need it are marked with `needs_openapi`.
 """
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from jsonschema import Draft4Validator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT4
 
-_SHARED = Path(os.environ.get("XS2A_SHARED") or Path(__file__).resolve().parents[3] / "shared")
-_FILE = _SHARED / "spec" / "berlin-group" / "openapi-1.3.11.yaml"
+from tests.support.shared import SHARED, needs_shared
+
+_FILE = SHARED / "spec" / "berlin-group" / "openapi-1.3.11.yaml"
 _URI = "urn:berlin-group"
 _METHODS = ("get", "post", "put", "delete")
 
 HAS_OPENAPI = _FILE.is_file()
-needs_openapi = pytest.mark.skipif(
-    not HAS_OPENAPI, reason=f"the Berlin Group's OpenAPI file is not at {_FILE}; XS2A_SHARED names another folder"
-)
+needs_openapi = needs_shared("spec/berlin-group/openapi-1.3.11.yaml")
 
 
 def validate(path: str, method: str, status: int, body: Any) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -311,15 +312,32 @@ def _read_with_care(body: bytes, warnings: list[str]) -> Any:
     except UnicodeDecodeError as error:
         raise BankError("format-error", expected=f"the body must be UTF-8; byte {error.start} is not") from None
     except json.JSONDecodeError as error:
-        text = f"the body must be JSON: {error.msg} at line {error.lineno} column {error.colno}"
+        what = "a byte order mark" if error.msg.startswith("Unexpected UTF-8 BOM") else error.msg
+        text = f"the body must be JSON: {what} at line {error.lineno} column {error.colno}"
         raise BankError("format-error", expected=text) from None
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:
-        raise BankError("format-error", expected=str(error)) from None
+        raise BankError("format-error", expected=f"{error}{_place_of(_CONSTANT, body)}") from None
     if b"\\ud" in body.lower() and not _is_text(value):
-        raise BankError("format-error", expected="the body must not hold halves of surrogate pairs")
+        half = _place_of(_HALF_PAIR, body)
+        raise BankError("format-error", expected=f"the body must not hold half of a surrogate pair{half}")
     return value
+
+
+_TEXT = r'"(?:[^"\\]|\\.)*"'
+_CONSTANT = re.compile(rf"{_TEXT}|(-?Infinity|NaN)")
+_HALF_PAIR = re.compile(r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|\\[^u]|(\\u[dD][89a-fA-F]\w\w)")
+
+
+def _place_of(pattern: re.Pattern[str], body: bytes) -> str:
+    """Where the group of the pattern first matches, in words."""
+    text = body.decode()
+    start = next((match.start(1) for match in pattern.finditer(text) if match[1]), None)
+    if start is None:
+        return ""
+    line = text.count("\n", 0, start)
+    return f" at line {line + 1} column {start - text.rfind('\n', 0, start)}"
 
 
 def _finite(text: str) -> Decimal:
@@ -332,7 +350,7 @@ _decode = msgspec.json.Decoder(float_hook=_finite).decode
 
 
 def _not_finite(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"the body must be JSON: {text} is not a value")
 
 
 def _is_text(value: Any) -> bool:

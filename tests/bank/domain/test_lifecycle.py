@@ -1,7 +1,6 @@
 """The tables of states: every arrow is walked, and what differs from the Berlin Group's machines is listed."""
 
 import asyncio
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -27,13 +26,13 @@ from tests.support.rehearsal import (
     starting,
     with_options,
 )
+from tests.support.shared import SHARED, needs_shared
 from xs2a_sandbox.bank.domain import lifecycle
 from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, MACHINES, PAYMENT, REMOVED, SCA, Machine
 from xs2a_sandbox.compare.states import ReportedState
 from xs2a_sandbox.http import Request
 
 ROOT = Path(__file__).resolve().parents[3]
-SHARED = Path(os.environ.get("XS2A_SHARED") or ROOT.parent / "shared")
 BERLIN_GROUP = SHARED / "spec" / "berlin-group" / "states.yaml"
 
 
@@ -347,7 +346,7 @@ def berlin_group(machine: Machine) -> tuple[set[str], set[tuple[str, str]]]:
     return {*known}, {(a, b) for a, b in pairs if a != b}
 
 
-@pytest.mark.skipif(not BERLIN_GROUP.exists(), reason="the Berlin Group's state machines are not here")
+@needs_shared("spec/berlin-group/states.yaml")
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.name)
 def test_all_that_differs_from_the_berlin_group_is_a_listed_deviation(machine: Machine) -> None:
     known, theirs = berlin_group(machine)
