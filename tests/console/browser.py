@@ -29,7 +29,7 @@ class Browser:
         self.engine.admin_token = TOKEN
         self.settings = Settings(confdir=tmp_path, **settings)
         addresses = Addresses("http://127.0.0.1:1", BASE, None, tmp_path / "ca.pem")
-        self.engine.introduce(FrontPage(addresses, None), Console(self.engine, self.settings, BASE))
+        self.engine.introduce(FrontPage(addresses, None), Console(self.engine, self.settings, BASE, "a run"))
         self.app = Client(self.engine)
         self.cookie = ""
 

@@ -60,7 +60,7 @@ def test_an_exchange_leads_to_its_consent_and_payment_which_are_decided_there(br
 def test_an_exchange_of_another_session_leads_to_what_that_session_holds(browser: Browser) -> None:
     consent = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
     asyncio.run(Client(browser.engine, "ci").send("GET", f"/v1/consents/{consent}/status"))
-    assert f'href="/s/ci/_sandbox/console/bank/consents/{consent}"' in browser.page("/_sandbox/console/exchanges/1")
+    assert f'href="/_sandbox/s/ci/console/bank/consents/{consent}"' in browser.page("/_sandbox/console/exchanges/1")
 
 
 def test_secrets_are_shown_on_demand(browser: Browser) -> None:

@@ -35,7 +35,7 @@ def test_all_that_falls_due_is_linked(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "address"), [("ci", "/s/ci/_sandbox/console/bank"), ("a.b-c_1", "/s/a.b-c_1/_sandbox")]
+    ("name", "address"), [("ci", "/_sandbox/s/ci/console/bank"), ("a.b-c_1", "/_sandbox/s/a.b-c_1/console")]
 )
 def test_a_session_is_opened_by_name(browser: Browser, name: str, address: str) -> None:
     answer = browser.ask("GET", f"{SESSIONS}?open={name}")
@@ -69,11 +69,11 @@ def test_a_session_is_reset_and_forgotten(browser: Browser) -> None:
     browser.page("/_sandbox/console/bank", {}, 303)
     assert "The real time." in browser.page("/_sandbox/console/time")
     asyncio.run(Client(browser.engine, "ci").send("POST", "/v1/consents", json={}))
-    browser.page("/s/ci/_sandbox/console/time", {"move": "1d"}, 303)
-    assert "/s/ci/_sandbox/console/bank" in browser.page("/_sandbox/console/sessions")
+    browser.page("/_sandbox/s/ci/console/time", {"move": "1d"}, 303)
+    assert "/_sandbox/s/ci/console/bank" in browser.page("/_sandbox/console/sessions")
     browser.page("/_sandbox/console/sessions", {"forget": "ci"}, 303)
     assert "/s/ci/" not in browser.page("/_sandbox/console/sessions")
     assert (
-        browser.ask("GET", "/_sandbox/console/sessions?open=new").headers["location"] == "/s/new/_sandbox/console/bank"
+        browser.ask("GET", "/_sandbox/console/sessions?open=new").headers["location"] == "/_sandbox/s/new/console/bank"
     )
     browser.page("/_sandbox/console/sessions?open=%2F..", status=400)

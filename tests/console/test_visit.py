@@ -57,11 +57,11 @@ def test_what_the_sandbox_refuses_is_refused() -> None:
     assert refused.value.status == 409
 
 
-@pytest.mark.parametrize(("session", "prefix"), [("default", ""), ("ci", "/s/ci")])
+@pytest.mark.parametrize(("session", "prefix"), [("default", "/_sandbox"), ("ci", "/_sandbox/s/ci")])
 def test_it_leads_to_pages_of_its_session(session: str, prefix: str) -> None:
     visit, _ = a_visit(Response(200, ()), session)
     answer = visit.go("bank/payments/p")
-    assert (answer.status, dict(answer.headers)["Location"]) == (303, f"{prefix}/_sandbox/console/bank/payments/p")
+    assert (answer.status, dict(answer.headers)["Location"]) == (303, f"{prefix}/console/bank/payments/p")
 
 
 @pytest.mark.parametrize(("method", "is_sent"), [("GET", False), ("POST", True), ("HEAD", False)])

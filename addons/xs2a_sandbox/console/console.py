@@ -13,15 +13,15 @@ from xs2a_sandbox.console.html import show
 from xs2a_sandbox.console.recordings import recordings
 from xs2a_sandbox.console.rules import rules
 from xs2a_sandbox.console.session_pages import sessions, time
-from xs2a_sandbox.console.sign_in import SignIn, is_signed_in
+from xs2a_sandbox.console.sign_in import SignIn
 from xs2a_sandbox.console.traffic import events, traffic
-from xs2a_sandbox.console.visit import ConsoleVisit, ShownSandbox
-from xs2a_sandbox.errors import Refused
+from xs2a_sandbox.console.visit import ConsoleVisit, ShownSandbox, prefix_of
+from xs2a_sandbox.errors import Refused, StoreUnavailable
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import redirect
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.http.target import split_target
-from xs2a_sandbox.journal.journal import Peers
+from xs2a_sandbox.state.session import DEFAULT
 
 Page = Callable[[ConsoleVisit], Awaitable[Response]]
 
@@ -46,14 +46,14 @@ _NOWHERE = "This page cannot be shown"
 
 
 class Console:
-    """`base_url` is where the app asks; `settings` say where cases are written; `peers` are the processes that serve
-    together, if there are several."""
+    """`base_url` is where the app asks; `settings` say where cases are written; `run` is a secret of this run, the same
+    in all processes that serve together."""
 
-    def __init__(self, sandbox: ShownSandbox, settings: Settings, base_url: str, peers: Peers | None = None) -> None:
+    def __init__(self, sandbox: ShownSandbox, settings: Settings, base_url: str, run: str) -> None:
         self._sandbox = sandbox
         self._settings = settings
         self._base_url = base_url
-        self._sign_in = SignIn(peers)
+        self._sign_in = SignIn(sandbox.store, run)
 
     def takes(self, request: Request, segments: tuple[str, ...]) -> bool:
         """Tells if the console answers; the first page without link and cookie is the sandbox's front page."""
@@ -63,7 +63,7 @@ class Console:
             return segments[1] == "console"
         # Who only looks whether there is something, as previews of links do, does not use the link up.
         has_link = request.method != "HEAD" and sign_in.LINK in dict(split_target(request.target).query)
-        return has_link or is_signed_in(request, self._sandbox.guard.token)
+        return has_link or self._sign_in.is_signed_in(request, self._sandbox.guard.token)
 
     async def answer(self, request: Request, segments: tuple[str, ...], session: str) -> Response:
         guard, query = self._sandbox.guard, dict(split_target(request.target).query)
@@ -77,7 +77,7 @@ class Console:
         visit = ConsoleVisit(request, session, segments[2:], query, form, self._sandbox, self._settings, self._base_url)
         if sign_in.LINK in query and not segments[1:] and request.method != "HEAD":
             return await self._signed_in(visit, query[sign_in.LINK], guard.token)
-        if not is_signed_in(request, guard.token):
+        if not self._sign_in.is_signed_in(request, guard.token):
             return _refused("A link signs in; this command prints one:", 401, "xs2a-sandbox console")
         try:
             return await _page_of(visit)(visit)
@@ -86,10 +86,13 @@ class Console:
             return visit.page("refused.html", _NOWHERE, refused.status, heading=_NOWHERE, text=text, command="")
 
     async def _signed_in(self, visit: ConsoleVisit, code: str, token: str) -> Response:
-        cookie = await self._sign_in.redeem(code, token)
+        try:
+            cookie = await self._sign_in.redeem(code, token)
+        except StoreUnavailable as error:
+            return _refused(f"The state, which knows the links that were used, cannot be used: {error}", 503)
         if cookie is None:
             return _refused("This link is over or was used before. A fresh one:", 403, "xs2a-sandbox console")
-        return redirect(f"{visit.prefix}/_sandbox/", ("Set-Cookie", cookie), ("Cache-Control", "no-store"))
+        return redirect(f"{visit.prefix}/", ("Set-Cookie", cookie), ("Cache-Control", "no-store"))
 
 
 def _page_of(visit: ConsoleVisit) -> Page:
@@ -103,7 +106,7 @@ def _page_of(visit: ConsoleVisit) -> Page:
 
 
 def _refused(text: str, status: int, command: str = "") -> Response:
-    shared = {"nav": "", "prefix": "", "session": "", "problem": "", "wrong": ""}
+    shared = {"nav": "", "prefix": prefix_of(DEFAULT), "session": "", "problem": "", "wrong": ""}
     return show(
         "refused.html", {**shared, "heading": "The console is closed", "text": text, "command": command}, status
     )

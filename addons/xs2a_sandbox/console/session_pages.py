@@ -2,11 +2,11 @@
 
 from urllib.parse import quote
 
-from xs2a_sandbox.console.visit import ConsoleVisit
+from xs2a_sandbox.console.visit import ConsoleVisit, prefix_of
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.messages import redirect
-from xs2a_sandbox.state.session import PREFIX, is_session_name
+from xs2a_sandbox.state.session import is_session_name
 
 
 async def time(visit: ConsoleVisit) -> Response:
@@ -48,7 +48,7 @@ async def sessions(visit: ConsoleVisit) -> Response:
             problem = str(refused)
     if name := visit.query.get("open", "").strip():
         if is_session_name(name):
-            return redirect(f"/{PREFIX}/{name}/_sandbox/console/bank")
+            return redirect(f"{prefix_of(name)}/console/bank")
         problem, wrong = "Session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -", "open"
     listed = await visit.ask("GET", "sessions")
     return visit.page(
@@ -58,5 +58,5 @@ async def sessions(visit: ConsoleVisit) -> Response:
         problem=problem,
         wrong=wrong,
         name=name,
-        sessions=listed["sessions"],
+        sessions=[{**one, "prefix": prefix_of(one["id"])} for one in listed["sessions"]],
     )

@@ -1,24 +1,27 @@
 """Who may see the console: a link that is used up once, and the cookie that it is exchanged for.
 
-Both are signed with the admin token, so that the commands can make a link and nothing has to be kept.
+The link is signed with the admin token, so that the commands can make one. The state keeps which links were used, for
+all processes and machines that share it. The cookie is signed with a secret of the running sandbox, too, and ends with
+it.
 """
 
 import hashlib
 import hmac
 import secrets
-from http.cookies import CookieError, SimpleCookie
-from threading import Lock
 from time import time
 
 from xs2a_sandbox.http import Request
-from xs2a_sandbox.journal.journal import Peers
+from xs2a_sandbox.http.own_credentials import COOKIE, console_cookies
+from xs2a_sandbox.http.own_path import ROOT
+from xs2a_sandbox.state import DistantStore, Documents, MemoryStore, Store, Transaction
+from xs2a_sandbox.state.attempts import keep, kept
 
-COOKIE = "xs2a-console"
 LINK = "link"
 """The name of the query parameter that signs in."""
-_TAKEN = "console link"
 _LINK_SECONDS = 600
 _COOKIE_SECONDS = 12 * 3600
+_SESSION = "console links"
+"""Where used links are kept: no session of a user can have this name."""
 
 
 def link(base_url: str, token: str) -> str:
@@ -27,50 +30,46 @@ def link(base_url: str, token: str) -> str:
 
 
 class SignIn:
-    """Takes links and knows cookies. Where several processes serve together, a link that one of them has taken is used
-    up in all."""
+    """Takes links and knows cookies."""
 
-    def __init__(self, peers: Peers | None = None) -> None:
-        self._used: dict[str, int] = {}
-        """Links that are used up, until they would have ended anyway."""
-        self._lock = Lock()
-        self._peers = peers
-        if peers:
-            peers.answers[_TAKEN] = lambda taken: self._take(*taken)
+    def __init__(self, store: Store | DistantStore, run: str) -> None:
+        self._store = store
+        self._run = run
+        # Of the links that were used before, memory knows nothing.
+        self._since = int(time()) if isinstance(store, MemoryStore) else 0
 
     async def redeem(self, code: str, token: str) -> str | None:
-        """The cookie that a link is exchanged for, as a header's value; None where it is wrong, over or used up."""
+        """The cookie that a link is exchanged for, as a header's value; None where it is wrong, over or used up.
+
+        Raises StoreUnavailable.
+        """
         until = _valid("link", code, token)
-        if until is None:
+        if until is None or until - _LINK_SECONDS < self._since:
             return None
-        taken = await self._peers.gather(_TAKEN, (code, until)) if self._peers else [self._take(code, until)]
-        # Where two have come at once, each may have been told by one that it is the first: then it is for neither.
-        if not taken or not all(taken):
+        if not await kept(self._store, lambda documents: _use_up(documents, code, until)):
             return None
-        value = _signed("cookie", token, _COOKIE_SECONDS)
-        return f"{COOKIE}={value}; Path=/; Max-Age={_COOKIE_SECONDS}; HttpOnly; SameSite=Strict"
+        value = _signed("cookie", token + self._run, _COOKIE_SECONDS)
+        return f"{COOKIE}={value}; Path=/{ROOT}/; Max-Age={_COOKIE_SECONDS}; HttpOnly; SameSite=Strict"
 
-    def _take(self, code: str, until: int) -> bool:
-        """Uses a link up; false if it was before."""
-        with self._lock:
-            self._used = {used: end for used, end in self._used.items() if end > time()}
-            is_new = code not in self._used
-            self._used[code] = until
-        return is_new
+    def is_signed_in(self, request: Request, token: str | None) -> bool:
+        """Whether one of the request's cookies is one of ours that has not ended."""
+        return token is not None and any(
+            _valid("cookie", value, token + self._run) for value in console_cookies(request.headers)
+        )
 
 
-def is_signed_in(request: Request, token: str | None) -> bool:
-    """Tells if one of the request's cookies is one of ours that has not ended."""
-    if token is None:
+def _use_up(documents: Documents, code: str, until: int) -> bool:
+    """False if the link was used before."""
+    state, id = Transaction(documents, _SESSION, lambda _: {}), hashlib.sha256(code.encode()).hexdigest()
+    used = state.own("used")
+    if id in used:
         return False
-    for header in request.headers.all("Cookie"):
-        try:
-            cookie = SimpleCookie(header).get(COOKIE)
-        except CookieError:
-            continue
-        if cookie is not None and _valid("cookie", cookie.value, token):
-            return True
-    return False
+    for old, link in used.items():
+        if link["until"] < time():
+            state.delete("used", old)
+    state.put("used", id, {"until": until})
+    keep(state)
+    return True
 
 
 def _signed(kind: str, token: str, seconds: int) -> str:

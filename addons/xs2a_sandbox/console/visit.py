@@ -12,6 +12,8 @@ from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.messages import redirect
+from xs2a_sandbox.http.own_path import ROOT
+from xs2a_sandbox.state import DistantStore, Store
 from xs2a_sandbox.state.session import DEFAULT, PREFIX
 
 
@@ -19,6 +21,7 @@ class ShownSandbox(Protocol):
     """A sandbox that can be looked at. `control` is its control interface, past the log."""
 
     banks: Banks
+    store: Store | DistantStore
 
     @property
     def guard(self) -> Guard: ...
@@ -41,8 +44,8 @@ class ConsoleVisit:
 
     @property
     def prefix(self) -> str:
-        """The beginning of the addresses of this session."""
-        return "" if self.session == DEFAULT else f"/{PREFIX}/{self.session}"
+        """The beginning of the addresses of the console's pages in this session."""
+        return prefix_of(self.session)
 
     @property
     def is_sent(self) -> bool:
@@ -68,7 +71,11 @@ class ConsoleVisit:
 
     def go(self, page: str) -> Response:
         """Leads to another page of the console."""
-        return redirect(f"{self.prefix}/_sandbox/console/{page}")
+        return redirect(f"{self.prefix}/console/{page}")
+
+
+def prefix_of(session: str) -> str:
+    return f"/{ROOT}" if session == DEFAULT else f"/{ROOT}/{PREFIX}/{session}"
 
 
 def wrong_field(problem: str, names: Iterable[str], sent: Mapping[str, str]) -> str:

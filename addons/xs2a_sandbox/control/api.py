@@ -171,7 +171,8 @@ class Control:
 
     def sessions(self, request: ControlRequest) -> Answer:
         kept: dict[str, dict[str, int]] = {DEFAULT: {}, **request.documents.sessions()}
-        return 200, {"sessions": [{"id": name, "documents": _counted(kept[name])} for name in sorted(kept)]}
+        names = sorted(filter(is_session_name, kept))
+        return 200, {"sessions": [{"id": name, "documents": _counted(kept[name])} for name in names]}
 
     def session_documents(self, request: ControlRequest) -> Answer:
         return 200, {"id": request.names[0], "documents": _counted(self._kept(request))}
@@ -188,7 +189,7 @@ class Control:
         if not everything:
             self._forget_one(request, request.call.session.id)
             return 200, {"reset": [request.call.session.id]}
-        names = sorted({DEFAULT, *request.documents.sessions()})
+        names = sorted({DEFAULT, *filter(is_session_name, request.documents.sessions())})
         request.documents.reset()
         self._sandbox.begin_anew(None)
         return 200, {"reset": names}

@@ -20,6 +20,7 @@ from xs2a_sandbox.http.body import decode, readable
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.http.origin import destinations
+from xs2a_sandbox.http.own_credentials import sets_console_cookie, without_own_credentials
 from xs2a_sandbox.http.target import client_url
 from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.upstream import links
@@ -150,7 +151,7 @@ class Passage:
                 started, clock = Clock().now(), time.perf_counter()
                 response = await self._send(bank, replace(request, headers=readable(request.headers)), destination.sent)
                 milliseconds = (time.perf_counter() - clock) * 1000
-                plain = replace(request, target=destination.target)
+                plain = replace(without_own_credentials(request), target=destination.target)
                 exchange = Exchange.of(plain, _decoded(response), destination.url, started, milliseconds)
                 await self._write(recording, exchange)
                 return response
@@ -170,7 +171,11 @@ class Passage:
 
 def _of_no_sandbox(response: Response) -> Response:
     """The bank may be a sandbox, but it is not this one."""
-    headers = tuple(pair for pair in response.headers if not pair[0].lower().startswith(OURS))
+    headers = tuple(
+        (name, value)
+        for name, value in response.headers
+        if not name.lower().startswith(OURS) and not sets_console_cookie(name, value)
+    )
     return response if headers == response.headers else replace(response, headers=headers)
 
 

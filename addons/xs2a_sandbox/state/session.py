@@ -9,6 +9,7 @@ from typing import Any
 from xs2a_sandbox.clock import BANK_ZONE, Clock
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request
+from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.state.store import Transaction
 
 DEFAULT = "default"
@@ -22,11 +23,15 @@ _TIME = ("_session", "time")
 def session_name(request: Request, segments: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """The name, and the path without the prefix that says it. Prefix, else header, else proxy user, else `default`.
 
+    The console's cookie is only sent below `/_sandbox/`, so there the prefix follows: `/_sandbox/s/NAME/console`.
+
     Raises:
         BankError: `session-invalid`, the name has characters that names do not have.
     """
     if len(segments) > 1 and segments[0] == PREFIX:
         name, segments = segments[1], segments[2:]
+    elif len(segments) > 2 and segments[0] == ROOT and segments[1] == PREFIX:
+        name, segments = segments[2], (ROOT, *segments[3:])
     else:
         name = request.headers.get(HEADER) or request.user or DEFAULT
     if name is not DEFAULT and not is_session_name(name):

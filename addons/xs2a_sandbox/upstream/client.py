@@ -11,6 +11,7 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.header_fields import FRAMING, HOP_BY_HOP, OURS
 from xs2a_sandbox.http.origin import Origin, split_authority
+from xs2a_sandbox.http.own_credentials import without_own_credentials
 from xs2a_sandbox.upstream import tls
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def _is_at(host: str, url: str) -> bool:
 
 def _outgoing(request: Request, host: str) -> list[tuple[str, str]]:
     """The request's own headers, in their order; `Host` and `Content-Length` where they were."""
+    request = without_own_credentials(request)
     own = {"host": host}
     if request.body or request.method in _WITH_LENGTH:
         own["content-length"] = str(len(request.body))

@@ -27,7 +27,7 @@ class Played:
         self.talk, its_talk = Pipe()
         self.handover, its_handover = socket.socketpair()
         self.counts = mmap(-1, COUNTS.size)
-        self.worker = Worker(1, 2, True, date(2026, 11, 21), None, its_talk, its_handover, self.counts, 0)
+        self.worker = Worker(1, 2, True, date(2026, 11, 21), "a run", None, its_talk, its_handover, self.counts, 0)
 
     async def hears(self) -> tuple[Any, ...]:
         return await asyncio.to_thread(_within, self.talk)

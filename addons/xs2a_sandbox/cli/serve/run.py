@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import secrets
 import signal
 import sys
 import threading
@@ -33,6 +34,7 @@ from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.log_writer import LogWriter
 from xs2a_sandbox.journal.serving_log import ServingLog, standing
 from xs2a_sandbox.recording.derive import counted, derive, report_lines
+from xs2a_sandbox.state import DistantStore
 
 logger = logging.getLogger("xs2a_sandbox")
 
@@ -122,10 +124,11 @@ class ServingRun:
         # What is there by now stays, and the collector need not look through it again and again while it answers.
         gc.freeze()
         if self._engine:
-            self._engine.introduce(
-                front_page(self._settings, addresses, self._consent),
-                Console(self._engine, self._settings, self._base_url(addresses), self._worker),
-            )
+            # Sandboxes on one Redis come and go, and each takes the cookies that any of them has given.
+            shared = isinstance(self._engine.store, DistantStore)
+            run = "" if shared else self._worker.run if self._worker else secrets.token_hex(16)
+            console = Console(self._engine, self._settings, self._base_url(addresses), run)
+            self._engine.introduce(front_page(self._settings, addresses, self._consent), console)
         if self._worker is None:
             self._announce(addresses)
         else:

@@ -7,6 +7,7 @@ sandbox. Whoever has fewest connections is given the next one, so that the work 
 import gc
 import logging
 import os
+import secrets
 import selectors
 import signal
 import socket
@@ -77,6 +78,7 @@ class Supervisor:
         self._listening = listening
         self.addresses = addresses
         self._started = started
+        self._run = secrets.token_hex(16)
         self._work = work
         self._members: dict[int, _Member] = {}
         self._selector = selectors.DefaultSelector()
@@ -156,6 +158,7 @@ class Supervisor:
                 workers=self._count,
                 is_first=is_first,
                 started=self._started,
+                run=self._run,
                 addresses=self.addresses,
                 talk=its_talk,
                 handover=its_handover,

@@ -29,13 +29,15 @@ class Worker:
     """Is given connections, and asks the others what only all of them know.
 
     `counts` is memory that the supervisor sees, from `place` on. The `started` day is what the dates of the default
-    session count from, in all workers. `is_first` is one that nobody has been before.
+    session count from, in all workers; `run` is a secret that all of them know. `is_first` is one that nobody has been
+    before.
     """
 
     number: int
     workers: int
     is_first: bool
     started: date
+    run: str
     addresses: Any
     talk: Connection
     handover: socket.socket

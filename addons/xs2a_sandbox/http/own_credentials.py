@@ -1,0 +1,47 @@
+"""What authenticates to the sandbox itself: it never leaves it, and nobody else sets it."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from xs2a_sandbox.http.messages import Headers, Request
+from xs2a_sandbox.http.own_path import is_own
+
+COOKIE = "xs2a-console"
+
+
+def console_cookies(headers: Headers) -> list[str]:
+    """The values of the console's cookie that a request brings."""
+    values = []
+    for header in headers.all("Cookie"):
+        for pair in header.split(";"):
+            name, _, value = pair.strip().partition("=")
+            if name.strip() == COOKIE:
+                values.append(value.strip())
+    return values
+
+
+def without_own_credentials(request: Request) -> Request:
+    """The request as others may see it: without the console's cookie, and without the address of a page of ours."""
+    first = request.headers.first
+    if COOKIE not in first.get("cookie", "") and "referer" not in first and len(first) == len(request.headers.pairs):
+        return request
+    return replace(request, headers=Headers(_kept(request.headers)))
+
+
+def _kept(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    for name, value in headers:
+        match name.lower():
+            case "cookie":
+                pairs = [pair for pair in value.split(";") if pair.strip().partition("=")[0].strip() != COOKIE]
+                if pairs:
+                    yield name, ";".join(pairs).strip()
+            case "referer" if is_own(urlsplit(value).path):
+                pass
+            case _:
+                yield name, value
+
+
+def sets_console_cookie(name: str, value: str) -> bool:
+    """Whether a field of an answer sets the console's cookie, which only the console may do."""
+    return name.lower() == "set-cookie" and value.partition("=")[0].strip() == COOKIE
