@@ -77,7 +77,7 @@ def signed_in(client: Client, page: Any, tmp_path: Path) -> str:
     engine = client.engine
     engine.admin_token, base_url = TOKEN, engine.public_url
     addresses = Addresses("http://127.0.0.1:1", base_url, None, tmp_path / "ca.pem")
-    engine.introduce(FrontPage(addresses, None), Console(engine, Settings(confdir=tmp_path), base_url))
+    engine.introduce(FrontPage(addresses, None), Console(engine, Settings(confdir=tmp_path), base_url, "a run"))
     page.goto(sign_in.link(base_url, TOKEN))
     assert page.url == f"{base_url}/_sandbox/"
     return base_url

@@ -113,3 +113,10 @@ def test_what_is_shown_is_never_markup(browser: Browser, mark: str) -> None:
         assert "<img" not in page
         assert "<svg" not in page
         assert "49" not in page or "{{7*7}}" not in mark or "{{7*7}}" in page
+
+
+@pytest.mark.parametrize(
+    ("dest", "status"), [("document", 200), ("empty", 200), ("iframe", 403), ("script", 403), ("image", 403)]
+)
+def test_pages_are_shown_only_as_pages(browser: Browser, dest: str, status: int) -> None:
+    assert browser.ask("GET", "/_sandbox/console/bank", Sec_Fetch_Dest=dest).status == status

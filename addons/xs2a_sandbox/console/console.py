@@ -69,6 +69,9 @@ class Console:
         guard, query = self._sandbox.guard, dict(split_target(request.target).query)
         try:
             guard.check_site(request)
+            # Frames, images and scripts are no places for the console's pages.
+            if request.headers.get("Sec-Fetch-Dest") not in (None, "document", "empty"):
+                raise Refused(403, "origin-refused", "The console's pages are shown only as pages of their own.")
             if guard.token is None:
                 raise Refused(403, "no-token", "This sandbox was started without an admin token, so nobody sees more.")
         except Refused as refused:

@@ -43,6 +43,7 @@ from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.explain import request as described_request
 from xs2a_sandbox.explain.explanation import Explanation, explain, own
 from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.confinement import confine
 from xs2a_sandbox.http.messages import OwnRefusal, header_mistake, is_field_value, refusal
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.http.own_path import ROOT
@@ -242,6 +243,9 @@ class Engine:
             response = self._sealed(await self._respond(request, outcome), outcome)
         except Exception as error:
             failure, response = error, self._failed(request, outcome, error)
+        # The console has its origin there.
+        if request.door == "direct" and (outcome.journaled or outcome.source in ("rule", "bank")):
+            response = confine(response)
         reason = reason_of(request, response, outcome, self.display)
         if response.fault in SPOILS:
             response = self._spoil(response, outcome)
