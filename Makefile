@@ -2,8 +2,8 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+RUNS := $(VENV)/.installed-to-run
 STAMP := $(VENV)/.installed
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help install run test test-slow compare-oracle model wide soak test-lowest test-newest licenses attack browser redis clients check lock openapi pages settings reports mutants recorded-banks bench bench-peers docs recording release-check format clean
@@ -38,13 +38,13 @@ help:
 	@echo "make format   let ruff format and mend the code"
 	@echo "make clean    remove $(VENV) and what tools left behind"
 
-install: $(STAMP)
+install: $(RUNS)
 
-run: $(STAMP)
+run: $(RUNS)
 	@exec $(BIN)/xs2a-sandbox serve $(ARGS)
 
 # The tests start hundreds of processes, and benchmarks time a start: none of them is to compile the package anew, whatever the machine is set to.
-test test-slow test-lowest test-newest bench bench-peers: export PYTHONDONTWRITEBYTECODE =
+run test test-slow test-lowest test-newest bench bench-peers: export PYTHONDONTWRITEBYTECODE =
 
 # By file, so that what the tests of a file share is made once, and in order: mitmproxy knows one proxy in a process, so that
 # the sandbox of tests/contract is of no use once those of tests/doors have begun.
@@ -117,7 +117,7 @@ pages: $(STAMP)
 	$(BIN)/python -m tools.cassette_completion
 
 # One that is there, else one of our own.
-UV := $(or $(shell command -v uv),.venv-uv/bin/uv)
+UV := $(or $(shell uv --version >/dev/null 2>&1 && command -v uv),.venv-uv/bin/uv)
 
 .venv-uv/bin/uv:
 	python3 -m venv --clear .venv-uv
@@ -191,9 +191,26 @@ clean:
 	rm -rf $(VENV) .venv-uv .venv-lowest .venv-newest bench/peers/.venv bench/peers/node_modules tests/clients/node/node_modules tests/clients/go/.cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# uv installs in a second what takes pip ten, but does not know pip's settings: where it fails, pip tries. Nothing is compiled
+# before it is imported.
+install = { test -x $(UV) && $(UV) pip install --quiet --python $(BIN)/python $(1) 2>/dev/null || \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile $(1); }
+
+# $(1).txt, or else what pyproject.toml allows with the extras $(2).
+install-locked = $(call install,--require-hashes --requirement requirements/$(1).txt) || { \
+		echo "What requirements/$(1).txt locks cannot be installed here: taking what pyproject.toml allows." >&2; \
+		$(call install,--editable '.$(2)'); \
+	} || $(give-up)
+
+give-up = { \
+		echo "Cannot install into $(VENV); the reason is above. Is the package index within reach (PIP_INDEX_URL, HTTPS_PROXY)?" \
+			"The next make tries again." >&2; \
+		exit 1; \
+	}
+
 # An interpreter counts only if it runs: pyenv leaves commands behind that do not.
-# The stamp is written last, so that an interrupted install is made again.
-$(STAMP): pyproject.toml requirements/dev.txt addons/xs2a_sandbox/__init__.py
+# Each stamp is written last, so that an interrupted install is made again.
+$(RUNS): pyproject.toml requirements/run.txt addons/xs2a_sandbox/__init__.py
 	@test ! -x $(BIN)/python || $(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null || rm -rf $(VENV); \
 	if [ ! -x $(BIN)/python ]; then \
 		for python in python3.13 python3.12 python3.14 python3; do \
@@ -202,15 +219,19 @@ $(STAMP): pyproject.toml requirements/dev.txt addons/xs2a_sandbox/__init__.py
 			fi; \
 		done; \
 	fi; \
-	if [ ! -x $(BIN)/python ] && command -v uv >/dev/null; then \
-		uv venv --quiet --seed --python '>=3.12' $(VENV); \
+	if [ ! -x $(BIN)/python ] && [ -x $(UV) ]; then \
+		$(UV) venv --quiet --clear --seed --python '>=3.12' $(VENV); \
 	fi; \
 	if [ ! -x $(BIN)/python ]; then \
 		echo "Python 3.12 or later is needed: install python3.13 (with its venv module), or uv (https://docs.astral.sh/uv/)." >&2; \
 		exit 1; \
 	fi
-	@echo "Installing into $(VENV)"
-	@$(PIP) --require-hashes --requirement requirements/dev.txt || \
-		echo "What requirements/dev.txt locks cannot be installed here: taking what pyproject.toml allows." >&2
-	@$(PIP) --editable '.[dev]'
+	@echo "Installing into $(VENV) what the sandbox runs with"
+	@$(call install-locked,run,)
+	@$(call install,--no-deps --editable .) || $(give-up)
+	@touch $@
+
+$(STAMP): $(RUNS) requirements/dev.txt
+	@echo "Installing into $(VENV) what tests and tools need"
+	@$(call install-locked,dev,[dev])
 	@touch $@

@@ -109,6 +109,13 @@ def refuses(url: str) -> bool:
     return False
 
 
+OF_FEATURES = {
+    *("aiohttp", "asn1crypto", "brotli", "greenlet", "hiredis", "holidays", "joserfc", "jsonschema", "lxml"),
+    *("opentelemetry", "prometheus_client", "redis", "referencing", "rich", "zstandard"),
+}
+"""What only one feature needs, which imports it when it is used."""
+
+
 def test_mitmproxy_is_loaded_for_the_first_who_needs_it(confdir: Path) -> None:
     ensure_ca(confdir)  # which takes a part of mitmproxy
     code = f"""
@@ -136,6 +143,7 @@ async def main():
     served = await addresses
     print(*await asyncio.to_thread(ask, served.direct, "/"))
     print(*await asyncio.to_thread(ask, served.proxy, "http://a.example/v1"))
+    print("of features", *{OF_FEATURES!r} & set(sys.modules))
     print(*await asyncio.to_thread(ask, served.tls, "/v1", "http/1.1"))
     print(*(await asyncio.to_thread(ask, served.tls, "/v1", "h2"))[1:])
     stop.set()
@@ -150,6 +158,7 @@ asyncio.run(main())
     assert done.stdout.splitlines() == [
         f"{answered} False False",
         f"{answered} False False",
+        "of features",
         f"{answered} True False",
         "True True",
     ]

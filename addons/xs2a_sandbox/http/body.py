@@ -8,9 +8,7 @@ from functools import partial
 from io import BytesIO
 from typing import Any, Literal, NamedTuple, NoReturn
 
-import brotli
 import msgspec
-import zstandard
 
 from xs2a_sandbox.http.media_type import split_parameters
 from xs2a_sandbox.http.messages import Headers
@@ -127,6 +125,8 @@ def _deflated(body: bytes) -> bytes | None:
 
 
 def _brotli(body: bytes) -> bytes | None:
+    import brotli
+
     stream = brotli.Decompressor()
     try:
         plain: bytes = stream.process(body, output_buffer_limit=LARGEST + 1)
@@ -136,6 +136,8 @@ def _brotli(body: bytes) -> bytes | None:
 
 
 def _zstd(body: bytes) -> bytes | None:
+    import zstandard
+
     engine = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
     try:
         with engine.stream_reader(BytesIO(body), read_across_frames=True) as reader:
