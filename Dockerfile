@@ -6,6 +6,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY addons addons
 COPY cassettes cassettes
 COPY schemas schemas
+COPY docs docs
 COPY requirements requirements
 # Nothing is installed at run time: the environment that goes into the image has no pip.
 RUN python -m venv --without-pip /opt/xs2a-sandbox

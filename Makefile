@@ -107,13 +107,10 @@ settings: $(STAMP)
 	$(BIN)/python -m tools.settings_pages
 
 openapi: $(STAMP)
-	$(BIN)/python -m tools.openapi
-	$(BIN)/python -m tools.operations_page
-	$(BIN)/python -m tools.control_openapi
+	$(BIN)/python -m tools.generated_pages
 
 pages: $(STAMP)
-	$(BIN)/python -m tools.handlers_page
-	$(BIN)/python -m tools.states_page
+	$(BIN)/python -m tools.generated_pages
 	$(BIN)/python -m tools.cassette_completion
 
 # One that is there, else one of our own.

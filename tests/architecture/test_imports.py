@@ -22,6 +22,7 @@ FOLDERS = (
         "doors",
         "engine",
         "control",
+        "documentation",
         "bank",
         "explain",
         "recording",

@@ -32,7 +32,7 @@ OF_TESTS = {"httpcore", "httpx", "pytest", "requests", "urllib3"}
 """What the pytest plugin imports only where it is used with them: whoever does has them."""
 
 JUNK = ignore_patterns("__pycache__", "*.py[cod]")
-DATA = ["cassettes", "schemas"]
+DATA = ["cassettes", "schemas", "docs"]
 
 
 def run(*words: str | Path, at: Path, **environment: str) -> str:
@@ -95,6 +95,7 @@ def test_the_sdist_is_enough_to_build_from(archives: tuple[Path, Path]) -> None:
         *files("addons"),
         *files("cassettes"),
         *files("schemas"),
+        *files("docs"),
     }
     assert not {name for name in needed if f"{top}/{name}" not in held}
     assert not {name for name in held if "__pycache__" in name or "/.venv/" in name}

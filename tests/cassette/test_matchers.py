@@ -7,7 +7,6 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.openapi import text_schema
 
 from xs2a_sandbox.cassette.evaluation.values import canonical
 from xs2a_sandbox.cassette.matchers import (
@@ -21,6 +20,7 @@ from xs2a_sandbox.cassette.matchers import (
     sample,
 )
 from xs2a_sandbox.cassette.reader import cassette_schema
+from xs2a_sandbox.documentation.openapi import text_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -193,3 +193,27 @@ def test_settings_of_file_and_environment(home: Path, port: int, monkeypatch: py
     monkeypatch.setenv("XS2A_SANDBOX_PORT", str(port))
     monkeypatch.setenv("XS2A_SANDBOX_HOST", "0.0.0.0")
     assert run("clock").exit_code == 0
+
+
+# -- docs
+
+
+def test_docs_are_opened_in_the_browser_while_a_sandbox_runs(
+    engine: Engine, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened_pages: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened_pages.append)
+    assert output("docs", "journeys/consent", port=port) == f"{opened_pages[0]}\n"
+    assert opened_pages == [f"http://127.0.0.1:{port}/_sandbox/docs/journeys/consent.md"]
+    assert output("docs", port=port) == f"http://127.0.0.1:{port}/_sandbox/docs/index.md\n"
+
+
+@pytest.mark.parametrize(("page", "begins"), [("docs/lint.md", "# What lint says"), ("handlers", "# Handlers")])
+def test_docs_are_shown_where_no_sandbox_runs(page: str, begins: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        assert output("docs", page, port=free.getsockname()[1]).startswith(begins)
+
+
+def test_a_page_that_is_not_there_is_proposed() -> None:
+    assert "the documentation has no page 'clint'; did you mean lint?" in mistaken("docs", "clint")

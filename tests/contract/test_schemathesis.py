@@ -15,7 +15,6 @@ import pytest
 import requests
 import schemathesis
 from hypothesis import strategies as st
-from tools.openapi import bundled_document
 
 from tests.contract.generated_requests import CASES, ENOUGH, FEW, Bank
 from tests.support.doors import opened
@@ -23,6 +22,7 @@ from tests.support.roads import direct_door
 from xs2a_sandbox.bank import TestData
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.documentation.openapi import bundled_document
 from xs2a_sandbox.engine.build import build
 
 OF_A_JOURNEY = ("{authorisationId}", "{transactionId}", "signing-baskets", "cancellation-authorisations")

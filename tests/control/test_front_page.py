@@ -62,7 +62,7 @@ def test_a_program_gets_json(headers: dict[str, str]) -> None:
             "ca_file": "/conf/ca.pem",
             "banks": [],
             "try": "curl it",
-            "documentation": "docs/index.md",
+            "documentation": "http://127.0.0.1:2/_sandbox/docs/",
         }
 
 

@@ -1,14 +1,10 @@
 """docs/handlers.md says what the handlers declare."""
 
 import pytest
-from tools.handlers_page import PAGE, page
 
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette.handler import Handler
-
-
-def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text() == page(), "run make pages"
+from xs2a_sandbox.documentation.handlers_page import page
 
 
 @pytest.mark.parametrize("handler", HANDLERS.values(), ids=HANDLERS)

@@ -281,7 +281,7 @@ def test_a_client_that_does_not_trust_the_ca(sandbox: Serving) -> None:
         assert done.returncode == 60
         wait_until(lambda: len(sandbox.err) > before)  # noqa: B023
         (line,) = sandbox.err[before:]
-        expected = f"does not trust the sandbox's certificate{name}: let it trust {sandbox.ca_file} (docs/clients.md"
+        expected = f"certificate{name}: let it trust {sandbox.ca_file} (`xs2a-sandbox docs clients`"
         assert expected in line
 
 

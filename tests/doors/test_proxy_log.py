@@ -25,7 +25,7 @@ def test_a_certificate_that_is_not_trusted(words: str) -> None:
     assert passed(message, logging.WARNING) == (
         "WARNING",
         "the client at 127.0.0.1:4711 does not trust the sandbox's certificate for bank.example: "
-        f"let it trust {CA} (docs/clients.md says how)",
+        f"let it trust {CA} (`xs2a-sandbox docs clients` says how)",
     )
 
 

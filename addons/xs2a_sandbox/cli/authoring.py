@@ -123,7 +123,9 @@ _BASE = "berlin-group-1.3"
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--scenario", metavar="NAME", help="A case to start from, such as outage: docs/scenarios lists them.")
+@click.option(
+    "--scenario", metavar="NAME", help="A case to start from, such as outage; `xs2a-sandbox docs` links to all."
+)
 @click.option("--dialect", metavar="NAME", help="Begin a dialect of your own, which extends another.")
 @click.option("--from", "base", metavar="DIALECT", help=f"The dialect that it extends. [{_BASE}]")
 def init(directory: Path, scenario: str | None, dialect: str | None, base: str | None) -> None:

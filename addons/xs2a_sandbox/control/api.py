@@ -598,7 +598,9 @@ def find(method: str, segments: Sequence[str]) -> tuple[ControlRoute[Control], t
     path = "/" + "/".join(segments)
     there = [(route, names) for route in ROUTES if (names := route.names(segments[1:])) is not None]
     if not there:
-        raise Refused(404, "path-unknown", f"the control interface has no {path}; docs/control.md says what it has")
+        raise Refused(
+            404, "path-unknown", f"the control interface has no {path}; /_sandbox/docs/control.md says what it has"
+        )
     if not all(segments):
         raise Refused(400, "id-empty", f"{path}: names and ids must not be empty")
     for route, names in there:

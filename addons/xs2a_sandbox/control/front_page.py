@@ -13,6 +13,7 @@ from xs2a_sandbox.http.media_type import split_parameters
 from xs2a_sandbox.http.messages import json_answer
 
 CA = "/_sandbox/ca.pem"
+DOCUMENTATION = "/_sandbox/docs/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class FrontPage:
             "ca_file": str(at.ca_file) if self.local else None,
             "banks": [{"url": bank.url, "mode": bank.mode} for bank in self.banks],
             "try": self.command if self.local else None,
-            "documentation": "docs/index.md",
+            "documentation": at.direct + DOCUMENTATION,
         }
 
 

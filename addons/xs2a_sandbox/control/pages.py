@@ -1,5 +1,6 @@
 """Pages of the sandbox itself, beside the bank's interface."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,9 +14,12 @@ from xs2a_sandbox.errors import RecordingFailed, StoreUnavailable
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import json_answer
 from xs2a_sandbox.http.own_path import ROOT
+from xs2a_sandbox.http.target import cut_target
 from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.state import DistantStore, Store
 from xs2a_sandbox.state.attempts import checked
+
+DOCS = "docs"
 
 
 class Pages:
@@ -29,18 +33,25 @@ class Pages:
 
     def has(self, request: Request, segments: Sequence[str]) -> bool:
         """Tells if there is such a page for this door: /_sandbox/ is never reached through a proxy."""
-        if len(segments) != 2 or segments[0] != ROOT or request.method not in ("GET", "HEAD"):
+        if len(segments) < 2 or segments[0] != ROOT or request.method not in ("GET", "HEAD"):
             return False
         if request.door not in ("direct", "process"):
             return False
-        return segments[1] in ("health", "ready") or (segments[1] == "ca.pem" and self._ca_file.is_file())
+        if segments[1] == DOCS:
+            return True
+        return (len(segments) == 2 and segments[1] in ("health", "ready")) or (
+            segments[1] == "ca.pem" and self._ca_file.is_file()
+        )
 
-    async def answer(self, segments: Sequence[str]) -> Response:
+    async def answer(self, request: Request, segments: Sequence[str]) -> Response:
         match segments[1]:
             case "health":
                 return json_answer({"status": "up"})
             case "ready":
                 return await self._ready()
+            case "docs":
+                # Markdown takes a moment to render, and some pages seconds to make: no other request waits for that.
+                return await asyncio.to_thread(_documentation, request, segments[2:])
         disposition = ("Content-Disposition", 'attachment; filename="xs2a-sandbox-ca.pem"')
         headers = (("Content-Type", "application/x-pem-file"), disposition)
         return Response(headers=headers, body=self._ca_file.read_bytes())
@@ -54,6 +65,13 @@ class Pages:
             what = "state" if isinstance(error, StoreUnavailable) else "recording"
             return json_answer({"status": "not ready", "error": f"{what}-unusable", "message": str(error)}, 503)
         return json_answer({"status": "ready"})
+
+
+def _documentation(request: Request, path: Sequence[str]) -> Response:
+    from xs2a_sandbox.control.documentation import site
+
+    before, _ = cut_target(request.target, len(path) + 2)
+    return site().answer(f"{before}/{ROOT}/{DOCS}", path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,15 +87,14 @@ def unquoted(text: str) -> str:
 
 
 def _distrust(who: str, name: str | None, ca_file: Path) -> str:
-    return (
-        f"{who} does not trust the sandbox's certificate{_for(name)}: let it trust {ca_file} (docs/clients.md says how)"
-    )
+    trust = f"let it trust {ca_file} (`xs2a-sandbox docs clients` says how)"
+    return f"{who} does not trust the sandbox's certificate{_for(name)}: {trust}"
 
 
 def _leaving(who: str, name: str | None, ca_file: Path) -> str:
     return (
         f"{who} left in the middle of the TLS handshake{_for(name)}; "
-        f"if it always does, it may not trust {ca_file} (docs/clients.md)"
+        f"if it always does, it may not trust {ca_file} (see `xs2a-sandbox docs clients`)"
     )
 
 

@@ -548,7 +548,7 @@ class Engine:
                 return await self._control.answer(request, segments, self.guard, begin)
             case "payment user's page":
                 return await self.commit(request, destination.target, outcome, partial(self._page, outcome))
-        return destination.page or await self._pages.answer(destination.target.segments)
+        return destination.page or await self._pages.answer(request, destination.target.segments)
 
     def _to_bank(
         self, request: Request, segments: tuple[str, ...], query: tuple[tuple[str, str], ...], outcome: Outcome

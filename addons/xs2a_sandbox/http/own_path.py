@@ -15,7 +15,7 @@ _PROXIED = (
     "the sandbox's own pages are at its base URL (--port) alone: send them past the proxy, as with"
     " NO_PROXY=127.0.0.1,localhost"
 )
-_MISSPELT = "nothing below /_sandbox goes to a bank, and the sandbox has no such page of its own (docs/control.md)"
+_MISSPELT = "nothing below /_sandbox goes to a bank, and the sandbox has no such page: see /_sandbox/docs/control.md"
 
 
 def is_own(target: str) -> bool:

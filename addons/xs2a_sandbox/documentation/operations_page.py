@@ -1,14 +1,12 @@
-"""docs/operations.md, the operations of the documented dialects: `python -m tools.operations_page` writes it."""
+"""docs/operations.md, the operations of the documented dialects."""
 
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 
-from tools.openapi import Writer, paths_of, writer
 from xs2a_sandbox.cassette import Operation
+from xs2a_sandbox.documentation.openapi import Writer, paths_of, writer
 
-PAGE = Path(__file__).parents[1] / "docs" / "operations.md"
 DIALECTS = ("xs2a-1.84", "berlin-group-1.3")
 
 
@@ -20,7 +18,7 @@ def page() -> str:
 def _lines() -> Iterator[str]:
     yield "# Operations"
     yield ""
-    yield "<!-- Made by `make openapi` from `tools/operations_page.py` and the cassettes; change it there. -->"
+    yield "<!-- Made by `documentation/operations_page.py` from the cassettes; change it there. -->"
     yield ""
     yield "The operations of each [dialect](dialects.md): the name that rules, the journal and `explain` call each by,"
     yield "and the [errors](errors.md) that it can end in. Parameters and bodies of the documented interface are in"
@@ -57,7 +55,3 @@ def _endings(interface: Writer, operation: Operation) -> tuple[list[int], list[t
 def _listed(errors: list[tuple[int, str]]) -> str:
     by_status = groupby(errors, key=itemgetter(0))
     return "; ".join(f"{status} {', '.join(f'`{name}`' for _, name in named)}" for status, named in by_status)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page())

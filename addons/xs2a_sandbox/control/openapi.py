@@ -1,21 +1,19 @@
-"""docs/control-openapi.yaml, the control interface as an OpenAPI 3.1 document: `python -m tools.control_openapi`."""
+"""docs/control-openapi.yaml, the control interface as an OpenAPI 3.1 document."""
 
 from http import HTTPStatus
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tools.openapi import Json, to_yaml
 from xs2a_sandbox.control.api import ROUTES, WARNING
 from xs2a_sandbox.control.route import ERRORS, EVERYWHERE, ControlRoute
 from xs2a_sandbox.control.shapes import ErrorShape
+from xs2a_sandbox.documentation.openapi import Json, to_yaml
 
-PAGE = Path(__file__).parents[1] / "docs" / "control-openapi.yaml"
 _REF = "#/components/schemas/{name}"
 _ABOUT = (
-    "What docs/control.md describes, below /_sandbox/ at the base URL. The session is that of the header"
+    "What /_sandbox/docs/control.md describes, below /_sandbox/ at the base URL. The session is that of the header"
     " X-Sandbox-Session, else `default`."
 )
 _SESSION = {
@@ -95,5 +93,6 @@ def _errors(route: ControlRoute[Any], written: Json) -> Json:
     }
 
 
-if __name__ == "__main__":
-    PAGE.write_text(to_yaml(document(), "addons/xs2a_sandbox/control/"))
+def text() -> str:
+    """docs/control-openapi.yaml."""
+    return to_yaml(document(), "addons/xs2a_sandbox/control/")

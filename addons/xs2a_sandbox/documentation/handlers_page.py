@@ -1,14 +1,11 @@
-"""docs/handlers.md, made of what handlers declare: `python -m tools.handlers_page` writes it."""
+"""docs/handlers.md, made of what handlers declare."""
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
 from xs2a_sandbox.cassette.handler import Deeds, Handler, Option, Parts
 from xs2a_sandbox.cassette.requirements import header_name
-
-PAGE = Path(__file__).parents[1] / "docs" / "handlers.md"
 
 
 def page() -> str:
@@ -19,7 +16,7 @@ def page() -> str:
 def _lines() -> Iterator[str]:
     yield "# Handlers"
     yield ""
-    yield "<!-- Made by `make pages` from `tools/handlers_page.py` and what handlers declare; change it there. -->"
+    yield "<!-- Made by `documentation/handlers_page.py` from what handlers declare; change it there. -->"
     yield ""
     yield "The domain logic that [cassettes](cassettes.md#operations) name: what each is told under `with`, which"
     yield "members its `result` has, what it reads of the request, and which [errors](errors.md) it raises beside those"
@@ -77,7 +74,3 @@ def _listed(places: Parts) -> str:
         spans = ", ".join(f"`{header_name(name) if part == 'headers' else name}`" for name in names)
         texts += [f"{kind} {spans}"] if names else []
     return "; ".join(texts)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page())

@@ -1,4 +1,4 @@
-"""docs/openapi.yaml, the interface as an OpenAPI 3.1 document: `python -m tools.openapi` writes it."""
+"""docs/openapi.yaml, the interface as an OpenAPI 3.1 document."""
 
 import json
 import re
@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from itertools import groupby, product
 from operator import getitem, itemgetter
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -26,7 +25,6 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.documents.json_schema import SUFFIX
 
-PAGE = Path(__file__).parents[1] / "docs" / "openapi.yaml"
 _LEFT_OUT = ("$schema", "$id", "$defs")
 
 type Json = dict[str, Any]
@@ -218,8 +216,9 @@ def writer(dialect: str) -> Writer:
 def to_yaml(document: Json, sources: str = "cassettes/ and schemas/") -> str:
     unshared = json.loads(json.dumps(document))  # or YAML would write anchors
     text = yaml.safe_dump(unshared, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
-    return f"# Written by `make openapi` from {sources}: change those.\n{text}"
+    return f"# Made from {sources}: change those.\n{text}"
 
 
-if __name__ == "__main__":
-    PAGE.write_text(to_yaml(bundled_document()))
+def text() -> str:
+    """docs/openapi.yaml."""
+    return to_yaml(bundled_document())

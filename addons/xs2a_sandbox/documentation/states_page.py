@@ -1,11 +1,8 @@
-"""docs/states.md, drawn from the states of the domain: `python -m tools.states_page` writes it."""
+"""docs/states.md, drawn from the states of the domain."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from xs2a_sandbox.bank.domain.lifecycle import MACHINES, NONE, REMOVED, Machine
-
-PAGE = Path(__file__).parents[1] / "docs" / "states.md"
 
 
 def page() -> str:
@@ -16,7 +13,7 @@ def page() -> str:
 def _lines() -> Iterator[str]:
     yield "# States"
     yield ""
-    yield "<!-- Made by `make pages` from `bank/domain/lifecycle.py`; change it there. -->"
+    yield "<!-- Made from `bank/domain/lifecycle.py`; change it there. -->"
     yield ""
     yield "This page draws the states of authorisations, consents, payments and signing baskets, and lists the events"
     yield "that change them. The sandbox itself works with these tables. The Berlin Group's state machines leave some"
@@ -59,7 +56,3 @@ def _ends(state: str) -> str:
 
 def _code(state: str) -> str:
     return {NONE: "(new)", REMOVED: "(removed)"}.get(state, f"`{state}`")
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page())

@@ -1,0 +1,50 @@
+"""The command that opens the documentation."""
+
+import sys
+import webbrowser
+from typing import Any
+
+import click
+
+from xs2a_sandbox.cli.control import client_of
+from xs2a_sandbox.cli.flags import running_sandbox_flags
+from xs2a_sandbox.config import load_settings
+from xs2a_sandbox.errors import UserMistake
+
+
+@click.command()
+@click.argument("page", default="index")
+@running_sandbox_flags
+def docs(page: str, **flags: Any) -> None:
+    """Open the documentation, or one PAGE of it, such as clients: in the browser if a sandbox runs, else here."""
+    from xs2a_sandbox.control.documentation import site
+    from xs2a_sandbox.documents.schema_errors import did_you_mean
+
+    name = page.removeprefix("docs/").removesuffix(".md")
+    text = site().text(f"{name}.md")
+    if text is None:
+        names = [known.removesuffix(".md") for known in site().names()]
+        hint = did_you_mean(name, names) or f"; there are {', '.join(names)}"
+        raise click.UsageError(f"the documentation has no page {name!r}{hint}")
+    settings, client = load_settings(flags), client_of(flags, None)
+    try:
+        client.status()
+    except UserMistake:
+        _show_here(text)
+    else:
+        url = f"{settings.public_url or client.url}/_sandbox/docs/{name}.md"
+        click.echo(url)
+        webbrowser.open(url)
+
+
+def _show_here(text: str) -> None:
+    """The page in the terminal, or as it is written where the output is no terminal."""
+    if not sys.stdout.isatty():
+        click.echo(text)
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console()
+    with console.pager(styles=True):
+        console.print(Markdown(text))

@@ -1,0 +1,12 @@
+"""The pages of the documentation that are made of what runs; no file holds them."""
+
+from collections.abc import Callable, Mapping
+
+from xs2a_sandbox.documentation import handlers_page, openapi, operations_page, states_page
+
+GENERATED: Mapping[str, Callable[[], str]] = {
+    "handlers.md": handlers_page.page,
+    "states.md": states_page.page,
+    "operations.md": operations_page.page,
+    "openapi.yaml": openapi.text,
+}
