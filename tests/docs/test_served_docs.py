@@ -76,6 +76,13 @@ def test_a_page_is_html_that_needs_no_script_and_stays_alone(client: Client) -> 
     assert "<!-- runs" not in answer.body.decode()
 
 
+@pytest.mark.parametrize("name", site().names())
+def test_no_table_is_split(client: Client, name: str) -> None:
+    """Rows after a blank line are no rows but a paragraph that begins with a bar."""
+    html = client.get(f"{BASE}/{name}").body.decode()
+    assert re.findall(r"<p>\|.{0,60}", html) == []
+
+
 def test_the_name_is_enough(client: Client) -> None:
     answer = client.get(f"/s/mine{BASE}/journeys/consent")
     assert (answer.status, answer.headers["location"]) == (303, f"/s/mine{BASE}/journeys/consent.md")
