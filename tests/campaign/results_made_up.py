@@ -1,9 +1,12 @@
 """Results of a campaign, made up."""
 
+from pathlib import Path
+
 from xs2a_sandbox.campaign.campaign import FaultResult, Results
 from xs2a_sandbox.campaign.judge import AppFinding
 from xs2a_sandbox.testing.injected_fault import InjectedFault
 
+FOLDER = Path("campaign/findings")
 ORDER = {"operation": "initiate-payment", "skip": 0, "next": 1, "fault": "reset", "after": True}
 GOOD = FaultResult(InjectedFault("busy", "account-list", 1, status=503), {"error": "busy"}, (), (1, 0), 0.5)
 FOUND = FaultResult(

@@ -40,8 +40,8 @@ def test_a_test_that_knows_the_fault_is_heard() -> None:
     ("payments", "told"),
     [
         ({"E-1": 2}, ["payments: 2 payments of the intent E-1"]),
-        ({"E-1": 1, "E-2": 1}, ["payments: 1 payments more than where nothing goes wrong"]),
-        ({"": 2}, ["payments: 1 payments more than where nothing goes wrong"]),
+        ({"E-1": 1, "E-2": 1}, ["payments: 1 payment more than where nothing goes wrong"]),
+        ({"": 2}, ["payments: 1 payment more than where nothing goes wrong"]),
         ({}, []),
         ({"E-9": 1}, []),
     ],

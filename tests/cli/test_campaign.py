@@ -1,9 +1,13 @@
 """The command `campaign`: what it says to who uses it for the first time."""
 
+import html
+import re
+import shlex
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +15,7 @@ from click.testing import CliRunner
 from tests.support.admin import STATUS
 from tests.support.doors import DEADLINE
 from xs2a_sandbox.cli.main import cli
+from xs2a_sandbox.documents import yaml_reader
 
 APP = f"""
 import os, pathlib, time, urllib.error, urllib.request
@@ -87,3 +92,43 @@ def test_a_choice_that_leaves_nothing_names_what_there_is(tmp_path: Path) -> Non
     assert campaign.returncode == 2
     assert "--choose leaves none of the " in output
     assert "faults, which are: consent-status 1: " in output
+
+
+PAYS_AGAIN = f"""
+import json, os, urllib.request
+body = {{"debtorAccount": {{"iban": "AT459880000010204711"}}, "instructedAmount": {{"amount": "1", "currency": "EUR"}}}}
+body |= {{"creditorAccount": {{"iban": "AT379821100040023757"}}, "creditorName": "N", "endToEndIdentification": "E-1"}}
+headers = {{"X-Request-ID": "{uuid4()}", "PSU-IP-Address": "192.0.2.1", "Content-Type": "application/json"}}
+url = os.environ["BANK"] + "/v1/payments/sepa-credit-transfers"
+for _ in range(2):
+    try:
+        urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).read()
+        break
+    except Exception:
+        headers["X-Request-ID"] = "{uuid4()}"
+"""
+
+
+def test_the_replay_command_of_every_report_is_the_same_and_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pays again.py").write_text(PAYS_AGAIN)
+    words = ["--env", "BANK={url}", "--to", "my campaign", "--choose", "reset, after"]
+    reports = ["--report", "r.html", "--report", "r.xml"]
+    app = ["--", sys.executable, "pays again.py"]
+    result = CliRunner().invoke(cli, ["campaign", *words, *reports, *app])
+    assert result.exit_code == 1, result.output
+
+    (replay,) = re.findall("play it again: (.+)", result.output)
+    (file,) = Path("my campaign/findings").glob("*.yaml")
+    assert yaml_reader.read(file).value["replay"] == replay
+    assert re.findall("play it again: <code>(.+)</code>", html.unescape(Path("r.html").read_text())) == [replay]
+    assert re.findall("play it again: ([^<]+)", html.unescape(Path("r.xml").read_text())) == [replay]
+
+    name, *again = shlex.split(replay)
+    assert name == "xs2a-sandbox"
+    result = CliRunner().invoke(cli, again)
+    assert result.exit_code == 1, result.output
+    assert "payments: 2 payments of the intent E-1" in result.output
+    assert re.findall("play it again: (.+)", result.output) == [replay]

@@ -44,7 +44,10 @@ class FaultResult:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that a campaign has found: the results in the order of their points, and what was left out, by why."""
+    """All that a campaign has found: the results in the order of their points, and what was left out, by why.
+
+    `again` are the words of the campaign's own command that the next one needs, too.
+    """
 
     command: str
     calls: Mapping[str, int]
@@ -52,6 +55,7 @@ class Results:
     left_out: Mapping[str, int]
     seconds: float
     warnings: tuple[str, ...] = ()
+    again: tuple[str, ...] = ("xs2a-sandbox", "campaign")
 
     @property
     def findings(self) -> list[FaultResult]:

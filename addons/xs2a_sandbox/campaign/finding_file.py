@@ -1,11 +1,12 @@
 """A finding as a file of a few lines that plays it again alone."""
 
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from xs2a_sandbox.campaign.campaign import FaultResult
+from xs2a_sandbox.campaign.campaign import FaultResult, Results
 from xs2a_sandbox.documents import own_file, yaml_reader
 from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.errors import UserMistake
@@ -21,11 +22,17 @@ def name_of(result: FaultResult) -> str:
     return re.sub("[^a-z0-9]+", "-", str(result.fault).lower()).strip("-") + ".yaml"
 
 
-def written(result: FaultResult, command: str) -> str:
+def replay(result: FaultResult, results: Results, folder: Path) -> str:
+    """The command that plays the result again, whose file is in this folder."""
+    return f"{shlex.join([*results.again, '--only', str(folder / name_of(result))])} -- {results.command}"
+
+
+def written(result: FaultResult, results: Results, folder: Path) -> str:
     fault = result.fault
     members: dict[str, Any] = {
         "campaign": 1,
-        "command": command[:_LONGEST],
+        "command": results.command[:_LONGEST],
+        "replay": replay(result, results, folder),
         "name": fault.name,
         "operation": fault.operation,
         "call": fault.call,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from xs2a_sandbox.campaign.run import Observed
 from xs2a_sandbox.campaign.seen import Seen, SeenCall
+from xs2a_sandbox.recording.derive import counted
 from xs2a_sandbox.testing.injected_fault import SCA, InjectedFault
 
 _ALIKE_AFTER_REFUSAL = 3
@@ -68,10 +69,10 @@ def _payments(case: Case) -> Iterator[str]:
         payments = payments - case.run.seen.rejected
     for intent, count in sorted(payments.items()):
         if intent and count > max(1, usual[intent]):
-            yield f"{count} payments of the intent {intent}"
+            yield f"{counted(count, 'payment')} of the intent {intent}"
     more = payments.total() - usual.total()
     if more > 0 and not any(count > 1 for intent, count in payments.items() if intent):
-        yield f"{more} payments more than where nothing goes wrong"
+        yield f"{counted(more, 'payment')} more than where nothing goes wrong"
 
 
 def _recovery(case: Case) -> Iterator[str]:

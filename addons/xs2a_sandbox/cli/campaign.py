@@ -2,7 +2,8 @@
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from xs2a_sandbox.campaign.campaign import Progress
 
 _FOUND = 1
+SLOW = "2s"
 _CLEAR_LINE = "\r\x1b[K"
 _OF_THE_BANK = ("dialect", "cassettes", "quirk", "testdata", "frozen_at", "seed", "profile", "checks")
 
@@ -75,7 +77,7 @@ class CampaignCommand(click.Command):
     "--timeout", metavar="SPAN", callback=_span, help="Count a longer run as hanging. [10 times the first, 30s]"
 )
 @click.option(
-    "--slow", metavar="TIME", default="2s", show_default=True, callback=_delay, help="Delay of a slow answer."
+    "--slow", metavar="TIME", default=SLOW, show_default=True, callback=_delay, help="Delay of a slow answer."
 )
 @click.option(
     "--choose", metavar="TEXT", multiple=True, help="Only faults with this in their name or point. May be repeated."
@@ -173,12 +175,31 @@ def campaign(
             except KeyboardInterrupt:
                 click.echo("stopped: the same command with --resume continues", err=True)
                 raise
-            files.write_findings(folder / "findings", results)
+    results = replace(results, again=_again(bank_flags, flags, url, variables, slow, timeout))
+    findings = only.parent if only else folder / "findings"
+    if only is None:
+        files.write_findings(findings, results)
     for file in reports:
-        files.write(file, results)
-    click.echo(as_text(results, folder / "findings"), nl=False)
+        files.write(file, results, findings)
+    click.echo(as_text(results, findings), nl=False)
     if results.findings:
         sys.exit(_FOUND)
+
+
+def _again(
+    bank_flags: Sequence[str],
+    flags: Mapping[str, Any],
+    url: str | None,
+    variables: Mapping[str, str],
+    slow: str,
+    timeout: float | None,
+) -> tuple[str, ...]:
+    """The command without its own command, as it has to be typed again to try one of its faults."""
+    options = {"--confdir": flags.get("confdir"), "--url": url, "--slow": None if slow == SLOW else slow}
+    options["--timeout"] = None if timeout is None else f"{timeout:g}"
+    typed = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+    environment = [word for name, text in variables.items() for word in ("--env", f"{name}={text}")]
+    return ("xs2a-sandbox", "campaign", *bank_flags, *typed, *environment)
 
 
 def _flags(flags: dict[str, Any]) -> tuple[str, ...]:

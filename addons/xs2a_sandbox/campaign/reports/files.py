@@ -8,14 +8,14 @@ from xs2a_sandbox.campaign.reports import junit
 from xs2a_sandbox.documents.files import writing
 
 
-def write(file: Path, results: Results) -> None:
-    """Raises ConfigError for a file that cannot be written."""
+def write(file: Path, results: Results, findings: Path) -> None:
+    """`findings` is the folder that has a file of each. Raises ConfigError for a file that cannot be written."""
     if file.suffix == ".xml":
-        text = junit.as_junit(results)
+        text = junit.as_junit(results, findings)
     else:
         from xs2a_sandbox.campaign.reports import html
 
-        text = html.as_html(results)
+        text = html.as_html(results, findings)
     with writing(file):
         file.write_text(text, encoding="utf-8")
 
@@ -27,4 +27,4 @@ def write_findings(folder: Path, results: Results) -> None:
         for old in folder.glob("*.yaml"):
             old.unlink()
         for result in results.findings:
-            (folder / finding_file.name_of(result)).write_text(finding_file.written(result, results.command))
+            (folder / finding_file.name_of(result)).write_text(finding_file.written(result, results, folder))

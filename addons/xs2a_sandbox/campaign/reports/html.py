@@ -3,14 +3,15 @@
 from pathlib import Path
 
 from xs2a_sandbox.campaign.campaign import Results
-from xs2a_sandbox.campaign.finding_file import name_of
+from xs2a_sandbox.campaign.finding_file import name_of, replay
 from xs2a_sandbox.campaign.reports.table import FOUND, columns, exits, rows, summary, verdict
 from xs2a_sandbox.documents.html_templates import environment
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
-def as_html(results: Results) -> str:
+def as_html(results: Results, findings: Path) -> str:
+    """`findings` is the folder that has a file of each."""
     return (
         environment(_TEMPLATES)
         .get_template("campaign.html")
@@ -24,5 +25,6 @@ def as_html(results: Results) -> str:
             found=FOUND,
             exits=exits,
             name_of=name_of,
+            replay=lambda result: replay(result, results, findings),
         )
     )

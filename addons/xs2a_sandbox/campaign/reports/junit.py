@@ -1,13 +1,15 @@
 """The results for CI."""
 
+from pathlib import Path
 from xml.etree import ElementTree
 
 from xs2a_sandbox.campaign.campaign import Results
+from xs2a_sandbox.campaign.finding_file import replay
 from xs2a_sandbox.campaign.reports.table import exits, rows, summary
 from xs2a_sandbox.journal.log_line import printable
 
 
-def as_junit(results: Results) -> str:
+def as_junit(results: Results, findings: Path) -> str:
     """A suite for each point, and a test case for each fault: their names are the same in every campaign."""
     root = ElementTree.Element("testsuites", name="xs2a-sandbox campaign")
     for row in rows(results.results):
@@ -20,7 +22,8 @@ def as_junit(results: Results) -> str:
                 text = "\n".join(printable(f"{each.oracle}: {each.text}") for each in result.findings)
                 failure = ElementTree.SubElement(case, "failure", message=printable(finding.text), type=finding.oracle)
                 failure.text = text
-            ElementTree.SubElement(case, "system-out").text = exits(result)
+            again = [f"play it again: {printable(replay(result, results, findings))}"] if result.findings else []
+            ElementTree.SubElement(case, "system-out").text = "\n".join([exits(result), *again])
     about = ElementTree.SubElement(root, "testsuite", name="campaign", tests="1")
     case = ElementTree.SubElement(about, "testcase", classname="campaign", name="has let something go wrong")
     ElementTree.SubElement(case, "system-out").text = "\n".join([summary(results), *results.warnings])

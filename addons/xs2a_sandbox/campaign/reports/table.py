@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xs2a_sandbox.campaign.campaign import FaultResult, Results
+from xs2a_sandbox.campaign.plan import BUDGET
 from xs2a_sandbox.recording.derive import counted
 
 GOOD, FOUND = "ok", "found"
@@ -55,10 +56,12 @@ def verdict(result: FaultResult) -> str:
 
 
 def summary(results: Results) -> str:
-    left_out = ", ".join(f"{count} {why}" for why, count in sorted(results.left_out.items()))
+    left_out = ", ".join(f"{count} {why}" for why, count in sorted(results.left_out.items()) if why != BUDGET)
+    untried = results.left_out.get(BUDGET, 0)
     with_findings = len(results.findings)
     text = f"{counted(len(results.results), 'fault')} tried in {results.seconds:.0f} s, {with_findings} with findings"
-    return text + (f"; left out: {left_out}" if left_out else "")
+    late = f"; {untried} NOT TRIED, as --budget was over: --resume goes on with them" if untried else ""
+    return text + late + (f"; left out: {left_out}" if left_out else "")
 
 
 def exits(result: FaultResult) -> str:

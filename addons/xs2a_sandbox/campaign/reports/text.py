@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xs2a_sandbox.campaign.campaign import Results
-from xs2a_sandbox.campaign.finding_file import name_of
+from xs2a_sandbox.campaign.finding_file import replay
 from xs2a_sandbox.campaign.reports.table import exits, groups, rows, summary
 from xs2a_sandbox.journal.log_line import printable
 
@@ -32,7 +32,7 @@ def _lines(results: Results, findings: Path) -> Iterator[str]:
         for finding in first.findings:
             text = " ".join(finding.text.split())
             yield printable(f"  {finding.oracle}: {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}")
-        yield f"  play it again: xs2a-sandbox campaign --only {findings / name_of(first)} -- {results.command}"
+        yield f"  play it again: {replay(first, results, findings)}"
     yield ""
     yield from (f"warning: {text}" for text in results.warnings)
     yield summary(results)
