@@ -34,7 +34,7 @@ help:
 	@echo "make bench-peers  install other tools by npm and pip, measure the sandbox beside them, write bench/peers.md (ARGS=--quick to try)"
 	@echo "make docs     make a site of the documentation, in build/site"
 	@echo "make recording  write the recording of a terminal that the README shows, docs/images/terminal.svg"
-	@echo "make release-check  build wheel and sdist, install each into nothing, walk the first journey, list what they bring along"
+	@echo "make release-check  build wheel and sdist, install each into nothing, walk the first journey, see that they go together with httpx (Python 3.12 and 3.13), list what they bring along"
 	@echo "make format   let ruff format and mend the code"
 	@echo "make clean    remove $(VENV) and what tools left behind"
 

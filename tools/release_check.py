@@ -11,9 +11,8 @@ import tempfile
 import urllib.error
 import urllib.request
 import uuid
-import venv
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,9 @@ from xs2a_sandbox import __version__
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
+BESIDE_OTHERS = ("3.12", "3.13")
+"""The versions of Python of which mitmproxy pins other versions of what httpx needs, too."""
+
 _IBAN = "AT459880000010204711"
 _ACCESS = {"balances": [{"iban": _IBAN}], "transactions": [{"iban": _IBAN}]}
 _CONSENT = {"access": _ACCESS, "recurringIndicator": True, "validUntil": "9999-12-31", "frequencyPerDay": 4}
@@ -46,13 +48,33 @@ def check(dist: Path) -> None:
             _run(python, "-m", "pip", "install", "--quiet", str(archive))
             empty = place / f"empty{archive.suffix}"
             empty.mkdir()
+            _run(python, "-m", "pip", "check")
             with _served(python.parent / "xs2a-sandbox", empty) as url:
                 for step in journey(url):
                     print(f"{archive.name}: {step}")
+        for version in BESIDE_OTHERS:
+            _check_beside_others(version, wheel, place / version)
+            print(f"{wheel.name}: goes together with httpx and requests on Python {version}")
         bill = dist / f"xs2a_sandbox-{__version__}.cdx.json"
         _run(tools, "-m", "cyclonedx_py", "environment", str(python), "--output-file", str(bill))
     components = json.loads(bill.read_text())["components"]
     print(f"{bill.name}: {len(components)} packages")
+
+
+def _check_beside_others(version: str, wheel: Path, place: Path) -> None:
+    """Install the wheel as docs/pytest.md says, and see that all versions go together."""
+    (words,) = re.findall(r"^pip install (xs2a-sandbox .+)$", (ROOT / "docs" / "pytest.md").read_text(), re.MULTILINE)
+    python = _environment(place, _interpreter(version))
+    _run(python, "-m", "pip", "install", "--quiet", str(wheel), *words.split()[1:])
+    _run(python, "-m", "pip", "check")
+
+
+def _interpreter(version: str) -> str:
+    """The path of that Python. Raises ValueError; pyenv leaves commands behind that do not run."""
+    asked = [f"python{version}", "-c", "import sys; print(sys.executable)"]
+    with suppress(OSError, subprocess.CalledProcessError):
+        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+    raise ValueError(f"python{version} is needed to try the wheel with it: install it, or let it be found in PATH")
 
 
 def journey(url: str) -> Iterator[str]:
@@ -83,8 +105,8 @@ def _ask(url: str, method: str, target: str, status: int, body: object = None, *
     return json.loads(text)
 
 
-def _environment(place: Path) -> Path:
-    venv.create(place, with_pip=True)
+def _environment(place: Path, interpreter: str = sys.executable) -> Path:
+    subprocess.run([interpreter, "-m", "venv", str(place)], check=True)
     return place / "bin" / "python"
 
 

@@ -169,8 +169,29 @@ class TestMistakes:
         assert mistake_text.splitlines() == [
             '--proxy-port: must be a port from 0 to 65535 (0 picks a free one), not "99999"',
             '--tls-port: must be a port from 0 to 65535 (0 picks a free one) or off, not "on"',
-            '--cassettes: must be folders that exist, or bundled ones such as scenarios/outage, not ["no", "nono"]',
+            '--cassettes: must be folders that exist, or bundled ones such as scenarios/outage, not "no", "nono": '
+            "there is no 'no'; there are scenarios/consent-revoked, scenarios/empty-accounts, scenarios/outage, "
+            "scenarios/paging, scenarios/rate-limit, scenarios/slow, scenarios/token-expired",
         ]
+
+    @pytest.mark.parametrize(
+        ("written", "said"),
+        [
+            ({"checks": ("tokn",)}, '; or warn, not "tokn"; did you mean token?'),
+            (
+                {"checks": ("rights", "token,tokn")},
+                'not "rights", "token,tokn": there is no \'tokn\'; did you mean token?',
+            ),
+            ({"quirk": ("dates-nul",)}, '--quirk: must be names of quirks, not "dates-nul"; did you mean dates-null?'),
+            ({"cassettes": ("outage",)}, 'such as scenarios/outage, not "outage"; did you mean scenarios/outage?'),
+        ],
+    )
+    def test_of_a_list_the_wrong_name_is_told_with_the_nearest(self, tmp_path, written, said):
+        assert mistake(tmp_path, **written).endswith(said)
+
+    def test_checks_may_be_separated_by_commas(self, tmp_path):
+        loaded = load({"checks": ("token, certificate", "rights")}, {}, tmp_path)
+        assert loaded.checks == ("token", "certificate", "rights")
 
     def test_two_doors_on_one_port(self, tmp_path):
         assert "proxy_port and port are both 8080" in mistake(tmp_path, port="8080")
@@ -185,7 +206,7 @@ class TestMistakes:
         ("name", "meant"), [("scenarios/outtage", "scenarios/outage"), ("outage", "scenarios/outage")]
     )
     def test_a_bundled_scenario_that_was_meant(self, tmp_path, name, meant):
-        assert mistake(tmp_path, cassettes=(name,)).endswith(f'not ["{name}"]; did you mean {meant}?')
+        assert mistake(tmp_path, cassettes=(name,)).endswith(f'not "{name}"; did you mean {meant}?')
         assert f"scenarios/outage; did you mean {meant}?" in mistake(tmp_path, f"cassettes: [{name}]")
         assert f"such as scenarios/outage; did you mean {meant}?" in mistake(
             tmp_path, f"banks: [{{url: 'https://bank.example', cassettes: [{name}]}}]"

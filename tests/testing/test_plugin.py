@@ -209,7 +209,7 @@ def test_quirks_of_ini_file_and_markers_add_up(pytester: pytest.Pytester) -> Non
     result = run(pytester)
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(
-        ["xs2a: quirk must be names of quirks, not ids-zero, dates-nul; did you mean dates-null?*"]
+        ["xs2a: quirk must be names of quirks, not ids-zero, dates-nul: *'dates-nul'; did you mean dates-null?*"]
     )
 
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -117,13 +117,13 @@ def existing_file(written: Any, directory: Path) -> Path:
 
 def directories(written: Any, directory: Path) -> tuple[Path, ...]:
     bundled = {f"{SCENARIOS}/{name}": folder for name, folder in scenarios().items()}
-    folders = []
-    for name in _listed(written, os.pathsep):
+    names, folders = _listed(written, os.pathsep), []
+    for name in names:
         own = path(name, directory)
         folder = own if own.is_dir() else bundled.get(name.removesuffix("/"), own)
         if not folder.is_dir():
             bare = f"{SCENARIOS}/{name}"
-            raise Misspelled(f"; did you mean {bare}?" if bare in bundled else did_you_mean(name, bundled))
+            raise _misspelled(name, names, bundled, bare if bare in bundled else "")
         folders.append(folder)
     return tuple(folders)
 
@@ -131,10 +131,10 @@ def directories(written: Any, directory: Path) -> tuple[Path, ...]:
 def quirk_files(written: Any, directory: Path) -> tuple[Path, ...]:
     """The files of quirks that are named: those in ./cassettes come before the bundled ones."""
     files = quirks(bundled("cassettes") / QUIRKS, directory.absolute() / "cassettes" / QUIRKS)
-    names = [str(name) for name in _listed(written, ",")]
+    names = _words(written)
     for name in names:
         if name not in files:
-            raise Misspelled(f"{did_you_mean(name, files)}; there are {', '.join(sorted(files))}")
+            raise _misspelled(name, names, files)
     return tuple(files[name] for name in dict.fromkeys(names))
 
 
@@ -180,8 +180,11 @@ def networks(written: Any, directory: Path) -> tuple[Network, ...]:
 
 
 def checks(written: Any, directory: Path) -> tuple[str, ...]:
-    read = text("|".join((*CHECK_NAMES, WARN)))
-    return tuple(dict.fromkeys(read(name, directory) for name in _listed(written, ",")))
+    names, known = _words(written), (*CHECK_NAMES, WARN)
+    for name in names:
+        if name not in known:
+            raise _misspelled(name, names, known)
+    return tuple(dict.fromkeys(names))
 
 
 def host_names(written: Any, directory: Path) -> tuple[str, ...]:
@@ -263,3 +266,14 @@ def _listed(written: Any, separator: str) -> Sequence[str]:
     """The texts of a list, which the environment and flags write as one."""
     texts: Sequence[str] = written.split(separator) if isinstance(written, str) else written
     return texts
+
+
+def _words(written: Any) -> list[str]:
+    """The words of a list, between commas or as a flag is repeated, or both."""
+    return [word.strip() for text in _listed(written, ",") for word in str(text).split(",")]
+
+
+def _misspelled(name: str, names: Sequence[str], known: Iterable[str], meant: str = "") -> Misspelled:
+    which = f": there is no {name!r}" if len(names) > 1 else ""
+    close = f"; did you mean {meant}?" if meant else did_you_mean(name, known)
+    return Misspelled(which + (close or f"; there are {', '.join(sorted(known))}"))

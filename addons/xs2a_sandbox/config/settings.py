@@ -46,13 +46,18 @@ def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory:
         except ValueError as error:
             # A URL may hold a password too.
             is_public = not _SECRET.search(setting.name) and "@" not in str(written)
-            instead = f", not {json.dumps(written, ensure_ascii=False)}" if is_public else ""
+            instead = f", not {_as_written(written)}" if is_public else ""
             mistakes.append(f"{origin}: must be {setting.kind.expected}{instead}{hint(error)}")
     if not mistakes:
         mistakes.extend(_clashes(values))
     if mistakes:
         raise ConfigError("\n".join(mistakes))
     return Settings(**values)
+
+
+def _as_written(written: Any) -> str:
+    texts = [written] if isinstance(written, str) else written
+    return ", ".join(json.dumps(text, ensure_ascii=False) for text in texts)
 
 
 def _from_file(file: Path) -> dict[str, Any]:

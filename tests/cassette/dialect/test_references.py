@@ -1,4 +1,10 @@
+import json
+
+import pytest
+
 from tests.support.writing import problems, rules
+from xs2a_sandbox.authoring import lint
+from xs2a_sandbox.config import Settings
 
 RULES = "cassette: 1\nrules:\n"
 
@@ -26,3 +32,16 @@ def test_a_name_is_told_with_the_nearest_or_with_all(tmp_path):
     assert near.text == "there is no operation 'lsit'; did you mean 'list'?"
     assert far.text.startswith("there is no operation 'zzz'; there are ")
     assert "list" in far.text
+
+
+@pytest.mark.parametrize(
+    "match", [{"operation": "payment-status"}, {"method": "GET", "path": "/v1/payments/sepa-credit-transfers/1/status"}]
+)
+def test_in_place_of_an_unknown_handler_that_of_the_operation_is_named(match, tmp_path):
+    """The name that is spelled most alike would make a payment where one is to be read."""
+    case = {"id": "mine", "match": match, "handler": "payments.status", "respond": {"body": 1}}
+    (tmp_path / "mine.yaml").write_text(json.dumps({"cassette": 1, "rules": [case]}))
+    (problem,) = [p for p in lint.check(Settings(cassettes=(tmp_path,))) if p.code == "unknown-handler"]
+    assert (
+        problem.text == "there is no handler 'payments.status'; that of the operation payment-status is 'payments.read'"
+    )

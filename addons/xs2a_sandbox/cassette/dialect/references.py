@@ -47,7 +47,11 @@ def check(
             if step.error:
                 yield from unknown(origin, "unknown-error", step.error, errors, *at, "error", gone=gone)
         if behaviour.handler:
-            yield from unknown(origin, "unknown-handler", behaviour.handler, answering, "handler")
+            if (fitting := _handler_in_place(by, owner, operations, answering)) and behaviour.handler not in answering:
+                text = f"there is no handler {behaviour.handler!r}; that of the operation {fitting.id} is"
+                yield origin.problem("unknown-handler", f"{text} {fitting.behaviour.handler!r}", ("handler",))
+            else:
+                yield from unknown(origin, "unknown-handler", behaviour.handler, answering, "handler")
         for status, schema in (behaviour.answers or {}).items():
             for name in possible_names(schema, owner):
                 yield from unknown(origin, "unknown-schema", name, schemas, "answers", status)
@@ -70,6 +74,28 @@ def check(
         if behaviour.bank and not bank:
             text = "no bank is configured, so bank: true could only answer 502; name it with --bank URL"
             yield origin.problem("no-bank", text, ("bank",))
+
+
+def _handler_in_place(
+    by: Operation | Rule,
+    owner: Operation | None,
+    operations: Mapping[str, Operation],
+    handlers: Mapping[str, Handler],
+) -> Operation | None:
+    """The operation that answers the same requests with a handler that there is, for a rule whose handler there is not.
+
+    A name that is merely spelled alike might do something else, such as make a payment where one is to be read.
+    """
+    if isinstance(by, Operation):
+        return None
+    there = [owner] if owner else [one for one in operations.values() if _is_for_the_same(by, one)]
+    return next((one for one in there if one.behaviour.handler in handlers), None)
+
+
+def _is_for_the_same(rule: Rule, operation: Operation) -> bool:
+    if rule.pattern is None or (rule.methods and operation.method not in rule.methods):
+        return False
+    return operation.pattern.covers(rule.pattern)
 
 
 def unknown(
