@@ -6,7 +6,7 @@ RUNS := $(VENV)/.installed-to-run
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow compare-oracle model wide soak test-lowest test-newest licenses attack browser redis clients check lock openapi pages settings reports mutants recorded-banks bench bench-peers docs recording release-check format clean
+.PHONY: help install run test test-slow compare-oracle model wide soak test-lowest test-newest licenses attack browser redis clients check lock pages settings reports mutants recorded-banks bench bench-peers docs recording release-check format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
@@ -24,8 +24,7 @@ help:
 	@echo "make lock     write requirements/ anew: the newest versions that pyproject.toml allows, with hashes, and their licenses"
 	@echo "make licenses write requirements/licenses.md from requirements/run.txt, as make lock does"
 	@echo "make settings write schemas/config.schema.json and the table of docs/command-line.md, after a new setting"
-	@echo "make openapi  write docs/openapi.yaml, control-openapi.yaml and operations.md from cassettes, schemas and control routes"
-	@echo "make pages    write docs/handlers.md, docs/states.md and what editors complete, after a change of a handler or of the states"
+	@echo "make pages    write what editors complete into schemas/, after a change of a handler or of the states"
 	@echo "make reports  write build/reports/conformance.md: which test proves which statement"
 	@echo "make mutants  change the dialect in every place and see that a test notices, write build/reports/mutants.md (ARGS=\"--part 1/8\"; an interrupted run continues)"
 	@echo "make recorded-banks  record five banks' interfaces that WireMock serves, ask the recordings, write build/reports/recorded-banks.md"
@@ -106,11 +105,7 @@ check: $(STAMP)
 settings: $(STAMP)
 	$(BIN)/python -m tools.settings_pages
 
-openapi: $(STAMP)
-	$(BIN)/python -m tools.generated_pages
-
 pages: $(STAMP)
-	$(BIN)/python -m tools.generated_pages
 	$(BIN)/python -m tools.cassette_completion
 
 # One that is there, else one of our own.

@@ -8,8 +8,11 @@ from packaging.version import Version
 from sphinx.cmd.build import build_main
 
 from xs2a_sandbox import __version__
+from xs2a_sandbox.control import openapi
+from xs2a_sandbox.documentation.generated import GENERATED
 
 ROOT = Path(__file__).parents[1]
+MADE = {**GENERATED, "control-openapi.yaml": openapi.text}
 SITE = ROOT / "build" / "site"
 _FRONT = """<!doctype html>
 <html lang="en">
@@ -27,6 +30,8 @@ _FRONT = """<!doctype html>
 
 def build(site: Path, sources: Path = ROOT) -> int:
     """Write the pages of this version into its folder, and the list of all that are there; return the exit status."""
+    for name, make in MADE.items():
+        (sources / "docs" / name).write_text(make())
     options = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(sources / "docs" / "site")]
     status: int = build_main([*options, str(sources), str(site / __version__)])
     versions = sorted((Version(folder.name) for folder in site.iterdir() if folder.is_dir()), reverse=True)
