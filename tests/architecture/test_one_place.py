@@ -12,8 +12,9 @@ PLACES = {
     "media types of JSON are told": (r"['\"]\+json['\"]", "http/media_type.py"),
     "parameters are parted": (
         r"(partition|split)\(['\"];['\"]\)",
-        # Parameters of paths, a sentence of a description, and the lines of an address.
-        "http/media_type.py http/own_path.py documents/schema_errors.py bank/handlers/payments.py",
+        # Parameters of paths, pairs of cookies, a sentence of a description, and the lines of an address.
+        "http/media_type.py http/own_path.py http/own_credentials.py documents/schema_errors.py"
+        " bank/handlers/payments.py",
     ),
     "schemas are compiled": (r"validator_for|Draft202012Validator", "documents/json_schema.py"),
     "settings are loaded": (r"os\.environ, Path\.cwd\(\)", "config/settings.py"),

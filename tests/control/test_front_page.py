@@ -164,3 +164,32 @@ def test_a_real_bank_is_named() -> None:
     assert json.loads(page.answer(Request("GET", "/")).body)["banks"] == [
         {"url": "https://api.bank.example", "mode": "spy"}
     ]
+
+
+def test_the_front_page_leads_to_the_console_and_the_documentation() -> None:
+    text = a_client().get("/", door="direct", host="127.0.0.1", headers=HTML).body.decode()
+    for address in ("/_sandbox/console", "/_sandbox/docs/"):
+        assert f'<a class="button" href="{address}">' in text
+
+
+@pytest.mark.parametrize("path", ["/_sandbox/nothing", "/_sandbox/console2/x", "/s/ci/_sandbox/nothing"])
+def test_a_browser_finds_back_from_a_page_that_is_not_there(path: str) -> None:
+    answer = a_client().get(path, door="direct", host="127.0.0.1", headers=HTML)
+    assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    text = answer.body.decode()
+    assert path in text
+    for address in ("/", "/_sandbox/console", "/_sandbox/docs/"):
+        assert f'href="{address}"' in text
+
+
+def test_a_program_is_told_that_there_is_no_such_page_and_no_case_is_proposed() -> None:
+    answer = a_client().get("/_sandbox/nothing", door="direct", host="127.0.0.1")
+    assert (answer.status, answer.error["code"]) == (404, "RESOURCE_UNKNOWN")
+    (message,) = answer.json()["sandbox"].values()
+    assert "the sandbox has no such page" in message
+
+
+def test_there_is_an_icon() -> None:
+    answer = a_client().get("/favicon.ico", door="direct", host="127.0.0.1")
+    assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")
+    assert a_client().get("/favicon.ico", host="bank.example").status == 404

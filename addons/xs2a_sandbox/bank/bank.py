@@ -40,6 +40,7 @@ from xs2a_sandbox.explain.explanation import Reply, diagnosis
 from xs2a_sandbox.http import Request, Response, to_json
 from xs2a_sandbox.http.messages import OwnRefusal
 from xs2a_sandbox.http.origin import host_of
+from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.http.target import Target, split_target
 from xs2a_sandbox.recording.replay import Replay
 from xs2a_sandbox.state.session import DEFAULT, session_name
@@ -393,6 +394,9 @@ class Bank:
         return Response(refusal.status, refusal.headers, to_json(self._error_body(None, scope)))
 
     def _diagnosis(self, error: BankError, call: Call) -> dict[str, object]:
+        if call.segments[:1] == (ROOT,):
+            # Nobody wants a case for a page of the sandbox.
+            return {"message": error.values.get("hint")}
         return diagnosis(self.interface, self.schemas, call, error.values.get("hint"))
 
     def text(self, error: BankError) -> str:

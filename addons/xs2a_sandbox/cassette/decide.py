@@ -129,6 +129,6 @@ def _unmatched(lookup: Lookup, call: Call, is_recorded: bool) -> BankError:
     if lookup.methods:
         offered = ", ".join(sorted(set(lookup.methods)))
         return BankError("method-not-offered", method=call.request.method, allow=offered)
-    if call.segments[:1] == (own_path.ROOT,) and call.request.door in ("proxy", "tls"):
+    if call.segments[:1] == (own_path.ROOT,):
         return BankError("path-unknown", id=call.self_path, hint=own_path.hint(call.request))
     return BankError("path-unknown", id=call.self_path)

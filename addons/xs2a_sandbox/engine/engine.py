@@ -15,7 +15,7 @@ from xs2a_sandbox.bank import Bank, Banks, Outcome, TestData, following, timelin
 from xs2a_sandbox.bank.bank import attempted
 from xs2a_sandbox.bank.bank import refusal as reply_of
 from xs2a_sandbox.bank.sca_pages import pages
-from xs2a_sandbox.bank.sca_pages.html import show
+from xs2a_sandbox.bank.sca_pages.html import Page, icon, show
 from xs2a_sandbox.cassette import Call, Interface
 from xs2a_sandbox.cassette.call import Session
 from xs2a_sandbox.cassette.dialect.error_table import ENGINE_ERRORS
@@ -30,7 +30,7 @@ from xs2a_sandbox.config.checks import Checks
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.api import Control, is_control
-from xs2a_sandbox.control.front_page import FrontPage
+from xs2a_sandbox.control.front_page import FrontPage, asks_for_html
 from xs2a_sandbox.control.pages import FilesStatus, Pages, status
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import clearance
@@ -381,7 +381,7 @@ class Engine:
         except (BankError, Refused) as error:
             text = str(error) if isinstance(error, Refused) else error.values.get("hint") or _REFUSED
             explanation = own(self._stateless(request, target, outcome.session), text, reply_of(error, outcome))
-        if explanation.reply and self._front_instead(explanation.reply.error, request, outcome):
+        if explanation.reply and self._page_instead(explanation.reply.error, request, outcome):
             return own(self._stateless(request, target, outcome.session), _OWN_PAGE)
         if self._kept.has_like(request):
             return replace(explanation, message=f"{explanation.message}; {_KEPT}")
@@ -567,7 +567,7 @@ class Engine:
 
     def _say(self, error: BankError, request: Request, outcome: Outcome) -> Response:
         """The error in the bank's words, or the front page where nothing is found at the sandbox's own address."""
-        if page := self._front_instead(error.name, request, outcome):
+        if page := self._page_instead(error.name, request, outcome):
             outcome.journaled = outcome.personal = False
             return page
         outcome.error = error.name
@@ -586,17 +586,27 @@ class Engine:
         outcome.reason = outcome.bank.reason(error, call.operation)
         return outcome.bank.show(error, call)
 
-    def _front_instead(self, error: str | None, request: Request, outcome: Outcome) -> Response | None:
-        """The front page at `/`, unless the bank has something there."""
-        if error not in ("path-unknown", "not-recorded") or outcome.simulated or split_target(request.target).segments:
+    def _page_instead(self, error: str | None, request: Request, outcome: Outcome) -> Response | None:
+        """The front page, its icon, or a way back from a page that is missing, unless the bank has something there."""
+        if error not in ("path-unknown", "not-recorded") or outcome.simulated:
             return None
-        return self._front(request)
+        path = split_target(request.target).segments
+        if not path:
+            return self._front(request)
+        match session_name(request, path)[1]:
+            case ("favicon.ico",) if self._is_looked_at(request):
+                return icon()
+            case (first, *_) if first == ROOT and self._is_looked_at(request) and asks_for_html(request):
+                return show(Page("nowhere", {"path": request.target.partition("?")[0][:200]}), 404)
+        return None
 
     def _front(self, request: Request) -> Response | None:
-        """The front page, for who looks at the sandbox's own address; never through the proxy or the TLS door."""
-        if self._front_page is None or request.method not in ("GET", "HEAD") or request.door != "direct":
-            return None
-        return self._front_page.answer(request) if self.guard.is_ours(request.host) else None
+        return self._front_page.answer(request) if self._front_page and self._is_looked_at(request) else None
+
+    def _is_looked_at(self, request: Request) -> bool:
+        """Whether somebody looks at the sandbox's own address; never through the proxy or the TLS door."""
+        is_read = request.method in ("GET", "HEAD") and request.door == "direct"
+        return self._front_page is not None and is_read and self.guard.is_ours(request.host)
 
     def faults_of(self, to_bank: BankRequest, outcome: Outcome) -> DueFaults:
         return DueFaults(to_bank, outcome, prefers=self._prefer, is_distant=self._is_shared)

@@ -47,6 +47,11 @@ def show(page: Page, status: int = 200) -> Response:
     )
 
 
+def icon() -> Response:
+    body = (_TEMPLATES / "favicon.svg").read_bytes()
+    return Response(200, (("Content-Type", "image/svg+xml"), ("Cache-Control", "max-age=86400")), body)
+
+
 def show_trouble(name: str, text: str, status: int, own: Words | None = None) -> Response:
     """An error of the dialect, for eyes; `name` is that of its table, `own` the bank's words."""
     say = own or words()
