@@ -234,3 +234,25 @@ def test_what_another_version_has_written_is_passed_over() -> None:
         assert await targets(journal) == ["/a"]
 
     run(work)
+
+
+def test_items_that_are_no_exchanges_are_skipped_and_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        stream = PlayedStream()
+        journal = SharedJournal(stream=stream)
+        add(journal, "/a")
+        assert await targets(journal) == ["/a"]
+        for content in (
+            b"",
+            b"\xff",
+            b"[]",
+            b'{"format": 2}\n',
+            b'{"format": 2, "exchange": 1, "kept": {}, "body": 0}',
+        ):
+            await stream.append(str(content), [Item("default", 1, content)], 0.0)
+        add(journal, "/b")
+        for _ in range(2):
+            assert await targets(journal) == ["/a", "/b"]
+        assert len([record for record in caplog.records if "stream of the journal is damaged" in record.message]) == 5
+
+    run(work)

@@ -492,3 +492,42 @@ def test_over_tls_with_a_ca_of_ones_own(certificates: Path) -> None:
                     assert (await read(store))[1] == {"n": 1}
 
         run(work)
+
+
+@pytest.mark.parametrize("damaged", ["", "foreign", "7 7 {broken", "7 7 []", "7 seven {}", "-", b"\xff\x00"])
+def test_a_damaged_document_is_skipped_named_in_the_log_and_can_be_written_again(
+    damaged: str | bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        url = fresh()
+        async with opened(url) as store:
+            await put(store, 1)
+            await put(store, 2, key=("payments", "p2"))
+            (key,) = the_redis().client.scan_iter(f"xs2a-sandbox:{url.partition('=')[2]}:s:a:*:payments")
+            the_redis().client.hset(key, "p1", damaged)
+            for _ in range(2):
+                version, document = await read(store)
+                contents = await store.fetch("a", {}, {"payments": -1}, soon())
+                assert (document, contents.lists["payments"][1]) == (None, {"p1": None, "p2": {"n": 2}})
+            assert [record.getMessage().count(":payments:p1 ") for record in caplog.records] == [1]
+            assert await store.commit("a", {KEY: version}, {}, {KEY: {"n": 3}}, soon())
+            assert (await read(store))[1] == {"n": 3}
+
+    run(work)
+
+
+def test_the_state_of_a_session_with_a_damaged_document_is_still_shown() -> None:
+    async def work() -> None:
+        url = fresh()
+        async with opened(url) as store:
+            client = Client(an_engine(store))
+            created = await client.send("POST", "/v1/consents", json=bodies.consent())
+            assert created.status in (200, 201)
+            (key,) = the_redis().client.scan_iter(f"xs2a-sandbox:{url.partition('=')[2]}:s:default:*:consents")
+            the_redis().client.hset(key, created.json()["consentId"], "foreign")
+            client.engine.admin_token = "the-token-of-this-sandbox"
+            headers = {"Authorization": "Bearer the-token-of-this-sandbox"}
+            for path in ("state", "state/consents"):
+                assert (await client.send("GET", f"/_sandbox/{path}", headers=headers)).status == 200
+
+    run(work)

@@ -146,3 +146,23 @@ def test_a_reset_of_the_state_leaves_it() -> None:
             assert await store.sessions(soon()) == {}
 
     run(work)
+
+
+@pytest.mark.parametrize("id", ["*", "1-5", "18446744073709551615-7"])
+def test_items_of_somebody_else_are_skipped_and_hold_nothing_up(id: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        url = fresh()
+        key = f"xs2a-sandbox:{url.partition('=')[2]}:log"
+        async with opened(url) as store:
+            stream = store.stream("log", 3, 10_000)
+            await stream.append("a", items("1"), soon())
+            number = the_redis().client.xadd(key, {"foreign": "item"}, id=id).decode()
+            for _ in range(2):
+                assert texts(await stream.after("", 0, soon())) == ["1"]
+            assert [record.getMessage().count(number) for record in caplog.records if key in record.getMessage()] == [1]
+            await stream.append("b", items("2", "3", "4"), soon())
+            assert texts(await stream.after("", 0, soon())) == ["2", "3", "4"]
+            await stream.remove("default", soon())
+            assert texts(await stream.after("", 0, soon())) == []
+
+    run(work)

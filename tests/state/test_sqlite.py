@@ -631,3 +631,15 @@ def test_a_file_without_that_order_is_given_one(file: Path) -> None:
         assert store.list("s", "things") == (3, {"b": {}, "a": {}})
         assert store.commit("s", {("things", "b"): 2}, {}, {("things", "b"): {"more": 1}, ("things", "c"): {}})
         assert list(store.list("s", "things")[1]) == ["b", "a", "c"]
+
+
+def test_a_damaged_document_is_skipped_and_named_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = SqliteStore(tmp_path / "state.db")
+    store.commit("a", {}, {}, {("payments", "p1"): {"n": 1}, ("payments", "p2"): {"n": 2}})
+    with closing(sqlite3.connect(store.file)) as other, other:
+        other.execute("update documents set json = '{broken' where id = 'p1'")
+    view = store.view()
+    assert view.list("a", "payments")[1] == {"p1": None, "p2": {"n": 2}}
+    assert view.read("a", "payments", "p1")[1] is None
+    assert [record.message.count("p1 of payments, session a, in ") for record in caplog.records] == [1]
+    store.close()

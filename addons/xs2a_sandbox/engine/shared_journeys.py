@@ -14,6 +14,7 @@ from xs2a_sandbox.engine.modes import BankRequest
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.state.snapshot import DistantStore
+from xs2a_sandbox.state.store import warn_of_damage
 from xs2a_sandbox.state.stream import PATIENCE, Inbox, Item, Outbox
 
 COUNT, BYTES = 20_000, 8 * 1024 * 1024
@@ -146,8 +147,11 @@ class SharedJourneys(Journeys):
             if is_new:
                 for journey in self._journeys.values():
                     journey.queue = [place for place in journey.queue if place in self._places]
-            for _, sent in tail.items:
-                self._follow(json.loads(sent))
+            for number, sent in tail.items:
+                try:
+                    self._follow(json.loads(sent))
+                except (ValueError, LookupError, TypeError, RecursionError):
+                    warn_of_damage(f"the item {number} of the stream of comparisons")
 
     def _follow(self, item: dict[str, Any]) -> None:
         by = item["by"]

@@ -16,6 +16,7 @@ from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.journal.journal import Journal, KeptExchange, Peers, entry_of, packed, without_content
 from xs2a_sandbox.journal.log_line import LogEntry
+from xs2a_sandbox.state.store import warn_of_damage
 from xs2a_sandbox.state.stream import Inbox, Item, Outbox, Stream, Tail, deadline
 
 log = logging.getLogger("xs2a_sandbox")
@@ -137,7 +138,12 @@ class SharedJournal(Journal):
         if is_new:
             self._seen.clear()
         for number, written in tail.items:
-            if kept := _read(number, written):
+            try:
+                kept = _read(number, written)
+            except (ValueError, LookupError, TypeError, RecursionError):
+                warn_of_damage(f"the item {number} of the stream of the journal")
+                continue
+            if kept:
                 self._seen.append(kept)
         while self._seen and self._seen[0].number < tail.first:
             self._seen.popleft()

@@ -1,12 +1,11 @@
 """State in Redis or Valkey, for sandboxes on several machines: one round trip to read, one to commit."""
 
 import asyncio
-import json
 import logging
+import re
 import ssl
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from decimal import Decimal
 from pathlib import Path
 from secrets import randbelow, token_hex
 from typing import Any, cast
@@ -25,7 +24,7 @@ from xs2a_sandbox.state.redis_scripts import LuaScript
 from xs2a_sandbox.state.redis_stream import RedisStream
 from xs2a_sandbox.state.redis_url import RedisUrl
 from xs2a_sandbox.state.snapshot import Contents, DistantStore
-from xs2a_sandbox.state.store import Document, Key
+from xs2a_sandbox.state.store import Document, Key, read_stored, warn_of_damage
 from xs2a_sandbox.state.stream import Stream
 
 log = logging.getLogger("xs2a_sandbox")
@@ -38,6 +37,8 @@ _LOWEST = 7
 _OPENING_SECONDS = 3.0
 _CONNECTIONS = 32
 _AGAIN_SECONDS = 0.03
+_STORED = re.compile(rb"([0-9]{1,30}) ([0-9]{1,30}) (.*)", re.DOTALL)
+_VERSION = re.compile(rb"[0-9]{1,30}")
 _REMEMBERED = 20_000
 """Sessions of which is known what was acknowledged."""
 WENT_BACK = ("_session", "wentBack")
@@ -93,12 +94,21 @@ class RedisStore(DistantStore):
         before = self._last, self._acknowledged.get(session)
         now, last, life, commits, documents_there, lists_there = await self.run(scripts.FETCH, arguments, deadline)
         self._keep_time(now)
-        if self._is_behind(before, int(last), session, (life.decode(), int(commits))):
+        meta = self.key(f"s:{session}")
+        if self._is_behind(
+            before, _number(last, self.key("version")), session, (life.decode(), _number(commits, meta))
+        ):
             await self._mark(session, deadline)
             return await self.fetch(session, documents, lists, deadline)
         return Contents(
-            {keys[number]: _read(value)[1:] for number, value in _groups(documents_there, 2)},
-            {names[number]: (int(version), _listed(fields)) for number, version, fields in _groups(lists_there, 3)},
+            {
+                keys[number]: _read(value, f"{meta}:{':'.join(keys[number])}")[1:]
+                for number, value in _groups(documents_there, 2)
+            },
+            {
+                names[number]: (_number(version, meta), _listed(fields, f"{meta}:{names[number]}"))
+                for number, version, fields in _groups(lists_there, 3)
+            },
         )
 
     async def commit(
@@ -139,7 +149,10 @@ class RedisStore(DistantStore):
         return total
 
     async def sessions(self, deadline: float) -> dict[str, dict[str, int]]:
-        names = sorted(name.decode() for name in await self._tried("smembers", (f"{self._prefix}sessions",), deadline))
+        names = sorted(
+            name.decode(errors="replace")
+            for name in await self._tried("smembers", (f"{self._prefix}sessions",), deadline)
+        )
         counted: dict[str, dict[str, int]] = {}
         for start in range(0, len(names), 1000):
             some = names[start : start + 1000]
@@ -157,6 +170,10 @@ class RedisStore(DistantStore):
         """Forgets all sessions, before anybody is served."""
         with self._opened() as client:
             client.eval(scripts.RESET.text, 0, self._prefix, token_hex(8), 10**15)
+
+    def key(self, name: str) -> str:
+        """The key in Redis of that name."""
+        return f"{self._prefix}{name}"
 
     def stream(self, name: str, count: int, bytes: int) -> Stream:
         return RedisStream(self, name, count, bytes)
@@ -339,23 +356,38 @@ def _groups(values: Sequence[Any], size: int) -> Iterator[tuple[Any, ...]]:
     return zip(*(iter(values),) * size, strict=True)
 
 
-def _read(value: bytes) -> tuple[int, int, Document | None]:
+def _number(value: bytes, key: str) -> int:
+    """Raises StoreUnavailable for something that only somebody else can have written."""
+    if not value.isdigit():
+        raise StoreUnavailable(f"the key {key} is damaged: it holds {value[:20]!r} in place of a number. Remove it")
+    return int(value)
+
+
+def _read(value: bytes, place: str) -> tuple[int, int, Document | None]:
     """The position, the version and the document."""
-    version, _, rest = value.partition(b" ")
-    position, _, text = rest.partition(b" ")
-    document = None if text in (b"", b"-") else json.loads(text, parse_float=Decimal)
-    return int(position or 0), int(version), document
+    if value == b"0":
+        return 0, 0, None
+    match = _STORED.fullmatch(value)
+    if match is None:
+        warn_of_damage(f"the document {place} in Redis")
+        # The scripts take the same for its version.
+        begins = _VERSION.match(value)
+        return 0, int(begins[0]) if begins else 0, None
+    version, position, text = match.groups()
+    document = None if text == b"-" else read_stored(text, f"the document {place} in Redis")
+    return int(position), int(version), document
 
 
-def _listed(fields: Sequence[bytes]) -> dict[str, Document | None]:
+def _listed(fields: Sequence[bytes], place: str) -> dict[str, Document | None]:
     """Reads documents by id, in the order in which they were first written."""
-    entries = [(id.decode(), _read(value)) for id, value in _groups(fields, 2)]
+    named = ((id.decode(errors="replace"), value) for id, value in _groups(fields, 2))
+    entries = [(id, _read(value, f"{place}:{id}")) for id, value in named]
     entries.sort(key=lambda entry: (entry[1][0], entry[0]))
     return {id: document for id, (_, _, document) in entries}
 
 
 def _counted(counts: Sequence[Any]) -> dict[str, int]:
-    return {name.decode(): count for name, count in _groups(counts, 2) if count}
+    return {name.decode(errors="replace"): count for name, count in _groups(counts, 2) if count}
 
 
 def _words(error: BaseException) -> str:

@@ -43,6 +43,11 @@ local function live_on(meta, life, ttl)
 end
 """
 
+_VERSION = """
+-- The version of a document; 0 for something that is none of ours.
+local function version_of(value) return value and string.match(value, '^%d+') or '0' end
+"""
+
 _ONCE = f"""
 local id, deadline = ARGV[2], tonumber(ARGV[3])
 local done = redis.call('GET', p .. 'done:' .. id)
@@ -81,6 +86,7 @@ return redis.call('HMGET', p .. 'format', 'format', 'dialect')
 FETCH = LuaScript(
     " flags=allow-oom",
     _BEGIN,
+    _VERSION,
     """
 local meta, ttl, documents = p .. 's:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local life = redis.call('HGET', meta, 'life')
@@ -89,7 +95,7 @@ local at = 4
 for number = 1, documents do
   local collection, id, known = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local value = life and redis.call('HGET', meta .. ':' .. life .. ':' .. collection, id) or '0'
-  if string.match(value, '^%d+') ~= known then
+  if version_of(value) ~= known then
     found[#found + 1] = number - 1
     found[#found + 1] = value
   end
@@ -115,6 +121,7 @@ COMMIT = LuaScript(
     "",
     _BEGIN,
     _ONCE,
+    _VERSION,
     """
 local session, ttl, suffix = ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local reads, lists, writes = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -122,8 +129,8 @@ local meta = p .. 's:' .. session
 local life = redis.call('HGET', meta, 'life')
 local at = 9
 for _ = 1, reads do
-  local value = life and redis.call('HGET', meta .. ':' .. life .. ':' .. ARGV[at + 1], ARGV[at + 2]) or '0'
-  if string.match(value, '^%d+') ~= ARGV[at + 3] then return {'changed', now()} end
+  local value = life and redis.call('HGET', meta .. ':' .. life .. ':' .. ARGV[at + 1], ARGV[at + 2])
+  if version_of(value) ~= ARGV[at + 3] then return {'changed', now()} end
   at = at + 3
 end
 for _ = 1, lists do
@@ -205,6 +212,12 @@ CHECK = LuaScript("", _BEGIN, "return redis.call('INCRBY', p .. 'version', 1)")
 _STREAM = """
 local key = p .. ARGV[%d]
 local info = key .. ':info'
+local function is_ours(item)
+  local fields = item[2]
+  return #fields == 6 and fields[1] == 'session' and fields[3] == 'size' and tonumber(fields[4])
+    and fields[5] == 'content'
+end
+local function size_of(item) return is_ours(item) and tonumber(item[2][4]) or 0 end
 """
 
 APPEND = LuaScript(
@@ -218,7 +231,14 @@ redis.call('HSETNX', info, 'life', id)
 local size = 0
 for at = 7, #ARGV, 3 do
   local number = string.format('%d', redis.call('HINCRBY', info, 'last', 1))
-  redis.call('XADD', key, number .. '-0', 'session', ARGV[at], 'size', ARGV[at + 1], 'content', ARGV[at + 2])
+  local item = {number .. '-0', 'session', ARGV[at], 'size', ARGV[at + 1], 'content', ARGV[at + 2]}
+  local added = redis.pcall('XADD', key, unpack(item))
+  if added.err then
+    -- An item of somebody else has a greater number than ours: behind it nothing of ours could be added.
+    for _, other in ipairs(redis.call('XRANGE', key, item[1], '+')) do redis.call('XDEL', key, other[1]) end
+    redis.call('XSETID', key, string.format('%d', tonumber(number) - 1) .. '-1')
+    redis.call('XADD', key, unpack(item))
+  end
   size = size + tonumber(ARGV[at + 1])
 end
 size = redis.call('HINCRBY', info, 'size', size)
@@ -226,7 +246,7 @@ local count = redis.call('XLEN', key)
 while count > most_items or (size > most_bytes and count > 0) do
   local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
   redis.call('XDEL', key, first[1])
-  size = redis.call('HINCRBY', info, 'size', -tonumber(first[2][4]))
+  size = redis.call('HINCRBY', info, 'size', string.format('%d', -size_of(first)))
   count = count - 1
 end
 return is_done('kept')
@@ -255,12 +275,12 @@ REMOVE = LuaScript(
 if redis.call('EXISTS', info) == 0 then return is_done('kept') end
 local size = 0
 for _, item in ipairs(redis.call('XRANGE', key, '-', '+')) do
-  if not ARGV[5] or item[2][2] == ARGV[5] then
+  if not ARGV[5] or (is_ours(item) and item[2][2] == ARGV[5]) then
     redis.call('XDEL', key, item[1])
-    size = size + tonumber(item[2][4])
+    size = size + size_of(item)
   end
 end
-redis.call('HINCRBY', info, 'size', -size)
+redis.call('HINCRBY', info, 'size', string.format('%d', -size))
 redis.call('HSET', info, 'life', id)
 return is_done('kept')
 """,

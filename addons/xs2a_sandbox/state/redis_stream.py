@@ -5,6 +5,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from xs2a_sandbox.state import redis_scripts as scripts
+from xs2a_sandbox.state.store import warn_of_damage
 from xs2a_sandbox.state.stream import Item, Stream, Tail
 
 if TYPE_CHECKING:
@@ -27,9 +28,13 @@ class RedisStream(Stream):
 
     async def after(self, life: str, number: int, deadline: float) -> Tail:
         now, first, items = await self._store.run(scripts.TAIL, (self._name, life, number), deadline)
-        numbers = (int(id.partition(b"-")[0]) for id, _ in items)
-        contents = (fields[-1] for _, fields in items)
-        return Tail(now.decode(), int(first), list(zip(numbers, contents, strict=True)))
+        ours = []
+        for id, fields in items:
+            if id.endswith(b"-0") and fields[0::2] == [b"session", b"size", b"content"]:
+                ours.append((int(id[:-2]), fields[-1]))
+            else:
+                warn_of_damage(f"the item {id.decode()} of the stream {self._store.key(self._name)} in Redis")
+        return Tail(now.decode(), int(first), ours)
 
     async def remove(self, session: str | None, deadline: float) -> None:
         arguments = [self._name] if session is None else [self._name, session]

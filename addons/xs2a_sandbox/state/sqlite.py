@@ -13,7 +13,7 @@ from typing import Any
 from xs2a_sandbox.errors import StoreBusy, StoreUnavailable, UserMistake
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.state.sqlite_view import SqliteView
-from xs2a_sandbox.state.store import Document, Key, read_document
+from xs2a_sandbox.state.store import Document, Key, read_stored
 
 _TABLES = """
 create table if not exists documents (
@@ -221,7 +221,7 @@ class SqliteStore:
         """The document as it stands in the file."""
         query = "select version, json from documents where session = ? and collection = ? and id = ?"
         rows = self._rows(query, session, collection, id)
-        return (rows[0][0], _document(rows[0][1])) if rows else (0, None)
+        return (rows[0][0], self._document(session, collection, id, rows[0][1])) if rows else (0, None)
 
     def find_all(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
         """The documents as they stand in the file."""
@@ -230,7 +230,13 @@ class SqliteStore:
         rows = self._rows(query, session, collection)
         version = int(rows[0][0]) if rows else 0
         query = "select id, json from documents where session = ? and collection = ? order by position, id"
-        return version, {id: _document(text) for id, text in self._rows(query, session, collection)}
+        rows = self._rows(query, session, collection)
+        return version, {id: self._document(session, collection, id, text) for id, text in rows}
+
+    def _document(self, session: str, collection: str, id: str, text: str | None) -> Document | None:
+        if text is None:
+            return None
+        return read_stored(text, f"the document {id} of {collection}, session {session}, in {self.file},")
 
     def reset(self, session: str | None = None) -> None:
         where, values = ("", ()) if session is None else (" where session = ?", (session,))
@@ -330,7 +336,3 @@ def _identities(file: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
         with suppress(FileNotFoundError):
             status = os.stat(path)
             yield path, (status.st_dev, status.st_ino)
-
-
-def _document(text: str | None) -> Document | None:
-    return None if text is None else read_document(text)

@@ -1,12 +1,16 @@
 """State: documents by session, collection and id, and the transaction that one request makes of them."""
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Protocol
 
 from xs2a_sandbox.http import to_json
+
+log = logging.getLogger("xs2a_sandbox")
 
 Document = dict[str, Any]
 """JSON only. Never changed in place: a new version is a new dict."""
@@ -21,6 +25,24 @@ def read_document(text: str | bytes) -> Document:
     """The document that was kept as JSON; decimals keep their digits."""
     document: Document = json.loads(text, parse_float=Decimal)
     return document
+
+
+def read_stored(text: str | bytes, place: str) -> Document | None:
+    """The document that somebody else may have damaged. None, as if it had been deleted, if so; the log says where."""
+    try:
+        document = read_document(text)
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        warn_of_damage(place)
+        return None
+    return document
+
+
+@lru_cache(1024)
+def warn_of_damage(place: str) -> None:
+    """Logs once for each place."""
+    log.warning("%s is damaged, so it is skipped: somebody else has written into the state", place)
 
 
 class Documents(Protocol):
