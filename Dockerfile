@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 
-FROM python:3.13-slim AS build
+FROM python:3.13-slim@sha256:8d9d0b8bcf6506481eae4907c18f5e3e7902e629f5f6d684f9e7c32e85e3ddf0 AS build
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY addons addons
@@ -13,7 +13,7 @@ RUN python -m venv --without-pip /opt/xs2a-sandbox
 RUN pip --python /opt/xs2a-sandbox/bin/python install --no-cache-dir --disable-pip-version-check --require-hashes --requirement requirements/run.txt
 RUN pip --python /opt/xs2a-sandbox/bin/python install --no-cache-dir --disable-pip-version-check --no-deps .
 
-FROM python:3.13-slim
+FROM python:3.13-slim@sha256:8d9d0b8bcf6506481eae4907c18f5e3e7902e629f5f6d684f9e7c32e85e3ddf0
 LABEL org.opencontainers.image.title="xs2a-sandbox" \
       org.opencontainers.image.description="Answers like a bank's PSD2 XS2A interface" \
       org.opencontainers.image.licenses="Apache-2.0"

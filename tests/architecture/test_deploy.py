@@ -1,16 +1,20 @@
 """The files of `deploy/`, read: nothing here can run containers."""
 
 import configparser
+import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import jinja2
 import pytest
+import redis
 import yaml
 
+from tests.support.redis_server import free_port, needs_redis
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.settings import load
 from xs2a_sandbox.config.table import BY_NAME
@@ -175,11 +179,13 @@ def test_the_chart_makes_replicas_that_are_one(tmp_path: Path) -> None:
     assert deployment["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
     assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
     (sandbox,) = pod["spec"]["containers"]
-    environ = {one["name"]: one["value"] for one in sandbox["env"]}
+    password, *env = sandbox["env"]
+    assert password["valueFrom"]["secretKeyRef"] == {"name": "xs2a-sandbox-redis", "key": "password"}
+    environ = {one["name"]: one["value"].replace("$(REDIS_PASSWORD)", "5e3f") for one in env}
     assert environ.keys() <= VARIABLES
     assert environ["XS2A_SANDBOX_SEED"] == "spring"
     del environ["XS2A_SANDBOX_SEED"]
-    assert load({}, environ, tmp_path).state == "redis://bank-redis:6379/0"
+    assert load({}, environ, tmp_path).state == "redis://:5e3f@bank-redis:6379/0"
     assert {str(port["containerPort"]) for port in sandbox["ports"]} == PORTS
     assert {str(port["port"]) for port in service["spec"]["ports"]} == PORTS
     assert {port["targetPort"] for port in service["spec"]["ports"]} == {port["name"] for port in sandbox["ports"]}
@@ -199,7 +205,7 @@ def test_the_chart_mounts_what_it_names() -> None:
 
 
 def test_the_chart_takes_a_redis_that_is_there() -> None:
-    stateful, service = rendered("redis.yaml")
+    stateful, service, _ = rendered("redis.yaml")
     assert (stateful["kind"], service["metadata"]["name"]) == ("StatefulSet", "bank-redis")
     assert stateful["spec"]["template"]["spec"]["containers"][0]["args"][:4] == [
         *("--appendonly", "yes"),
@@ -210,3 +216,75 @@ def test_the_chart_takes_a_redis_that_is_there() -> None:
     deployment, _ = rendered("sandbox.yaml", redis={"urlSecret": "mine"})
     state = deployment["spec"]["template"]["spec"]["containers"][0]["env"][0]
     assert state["valueFrom"]["secretKeyRef"] == {"name": "mine", "key": "url"}
+
+
+def test_the_charts_redis_asks_for_a_password_and_only_the_sandboxes_reach_it(tmp_path: Path) -> None:
+    stateful, _, policy = rendered("redis.yaml")
+    pod = stateful["spec"]["template"]
+    (redis,) = pod["spec"]["containers"]
+    assert redis["env"][0]["valueFrom"]["secretKeyRef"] == {"name": "xs2a-sandbox-redis", "key": "password"}
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    assert "egress" not in policy["spec"]
+    (allowed,) = policy["spec"]["ingress"]
+    deployment, _ = rendered("sandbox.yaml")
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    (peer,) = allowed["from"]
+    assert peer["podSelector"]["matchLabels"].items() <= labels.items()
+    assert {port["port"] for port in allowed["ports"]} <= {port["name"] for port in redis["ports"]}
+
+
+def test_every_container_of_the_chart_is_limited_and_has_no_privileges() -> None:
+    (stateful, *_), (deployment, _) = rendered("redis.yaml"), rendered("sandbox.yaml")
+    for pod in (one["spec"]["template"]["spec"] for one in (stateful, deployment)):
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert pod["automountServiceAccountToken"] is False
+        assert all("memory" in container["resources"]["limits"] for container in pod["containers"])
+        for container in (*pod.get("initContainers", ()), *pod["containers"]):
+            assert container["securityContext"]["allowPrivilegeEscalation"] is False
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+@needs_redis
+def test_the_charts_redis_starts_with_its_command_and_refuses_who_has_no_password(tmp_path: Path) -> None:
+    stateful, *_ = rendered("redis.yaml")
+    (container,) = stateful["spec"]["template"]["spec"]["containers"]
+    port = free_port()
+    command = [*container["command"], *container["args"], "--port", str(port), "--dir", str(tmp_path)]
+    environ = {"PATH": os.environ["PATH"], "REDISCLI_AUTH": "5e3f"}
+    with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL) as process:
+        try:
+            with redis.Redis(port=port, password="5e3f") as known, redis.Redis(port=port) as unknown:
+                end = monotonic() + 20
+                while not answers(known):
+                    assert monotonic() < end
+                    sleep(0.05)
+                with pytest.raises(redis.AuthenticationError):
+                    unknown.ping()
+                assert known.config_get("appendfsync") == {"appendfsync": "always"}
+        finally:
+            process.terminate()
+
+
+def answers(client: "redis.Redis") -> bool:
+    try:
+        return bool(client.ping())
+    except redis.ConnectionError:
+        return False
+
+
+# -- what others could replace
+
+
+def test_actions_and_images_are_pinned_by_digest(compose: Any) -> None:
+    root = DEPLOY.parent
+    workflows = [root / "action.yml", *(root / ".github").rglob("*.yml")]
+    actions = [one for file in workflows for one in re.findall(r"uses: (\S+)", file.read_text())]
+    assert len(actions) > 20
+    assert [one for one in actions if not one.startswith("./") and not re.search(r"@[0-9a-f]{40}$", one)] == []
+    bases = re.findall(r"^FROM (\S+)", (root / "Dockerfile").read_text(), re.MULTILINE)
+    images = [service["image"] for service in compose["services"].values() if "$" not in service["image"]]
+    chart = yaml.safe_load((DEPLOY / "helm" / "values.yaml").read_text())
+    for image in (*bases, *images, chart["redis"]["image"]):
+        assert re.search(r"@sha256:[0-9a-f]{64}$", image), image

@@ -80,6 +80,8 @@ def test_renovate_pins_digests_and_covers_all_that_is_installed() -> None:
         "pip_requirements": ["requirements/dev.txt", "requirements/run.txt"],
         "github-actions": [str(file.relative_to(ROOT)) for file in WORKFLOWS],
         "dockerfile": ["Dockerfile"],
+        "docker-compose": ["deploy/compose/compose.yaml"],
+        "helm-values": ["deploy/helm/values.yaml"],
     }
     (pattern,) = settings["pip_requirements"]["managerFilePatterns"]
     locks = sorted(file.relative_to(ROOT).as_posix() for file in (ROOT / "requirements").glob("*.txt"))

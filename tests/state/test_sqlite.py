@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -17,6 +17,7 @@ import pytest
 
 from tests.contract import bodies, facts
 from tests.support.engine_client import Answer, Client, an_engine
+from tests.support.small_disk import small_disk
 from xs2a_sandbox.errors import StoreUnavailable, UserMistake
 from xs2a_sandbox.state import attempts, sqlite
 from xs2a_sandbox.state.sqlite import SqliteStore
@@ -643,3 +644,30 @@ def test_a_damaged_document_is_skipped_and_named_in_the_log(tmp_path: Path, capl
     assert view.read("a", "payments", "p1")[1] is None
     assert [record.message.count("p1 of payments, session a, in ") for record in caplog.records] == [1]
     store.close()
+
+
+def test_it_writes_again_once_a_full_disk_has_room(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 4096) as disk:
+        store = SqliteStore(disk / "state.db")
+        try:
+            client, ballast = Client(an_engine(store)), disk / "ballast"
+            before = client.post("/v1/consents", json=bodies.consent()).json()["consentId"]
+            with ballast.open("wb", buffering=0) as opened, suppress(OSError):
+                while True:
+                    opened.write(bytes(4096))
+            statuses = []
+            while not statuses or (statuses[-1] in (200, 201) and len(statuses) < 2000):
+                statuses.append(client.post("/v1/consents", json=bodies.consent(recurring=False)).status)
+            assert statuses[-1] == 503
+            assert "full" in not_ready(client)
+            assert client.get(f"/v1/consents/{before}").status == 200
+            ballast.unlink()
+            assert client.get("/_sandbox/ready").status == 200
+            after = client.post("/v1/consents", json=bodies.consent()).json()["consentId"]
+        finally:
+            store.close()
+        with closing(SqliteStore(disk / "state.db")) as again:
+            kept = again.list("default", "consents")[1]
+            assert {before, after} <= kept.keys()
+            with closing(sqlite3.connect(again.file)) as connection:
+                assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]

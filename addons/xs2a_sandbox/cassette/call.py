@@ -390,3 +390,6 @@ class _LazyMapping(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._make())
+
+    def __repr__(self) -> str:
+        return repr(self._make())

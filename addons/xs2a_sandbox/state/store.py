@@ -423,6 +423,9 @@ class StateView(Mapping[str, Mapping[str, Document]]):
     def __len__(self) -> int:
         raise TypeError("collections cannot be counted")
 
+    def __repr__(self) -> str:
+        return "state"
+
 
 class CollectionView(Mapping[str, Document]):
     """One collection by id; a single document is read without the others."""
@@ -442,3 +445,6 @@ class CollectionView(Mapping[str, Document]):
 
     def __len__(self) -> int:
         return len(self._transaction.all(self._collection))
+
+    def __repr__(self) -> str:
+        return repr(self._transaction.all(self._collection))

@@ -444,3 +444,9 @@ def test_lists_made_of_lists_are_bounded():
     rows = {"each": "{{ [1] * 90000 }}", "give": {"each": "{{ [1] * 90000 }}", "give": 1}}
     with pytest.raises(ExpressionError, match="more work"):
         render(compile_value(rows, RESULT_ROOTS, lambda at, text: None), {**SCOPE, WORK: Work()})
+
+
+@pytest.mark.parametrize("text", ["{{ state }}", "all: {{ state }}"])
+def test_the_whole_state_is_refused_as_a_value(text: str) -> None:
+    with pytest.raises(ExpressionError, match="name a collection and an id"):
+        compile_text(text)

@@ -488,6 +488,9 @@ def _compile(
 ) -> Render:
     try:
         _check(expression, roots, source, functions)
+        if isinstance(expression, nodes.Name) and expression.name == "state":
+            text = "the whole state is not a value; name a collection and an id, as in state.consents[path.consentId]"
+            raise ExpressionError(f"{text}, in {source!r}")
         if chain := _chain(expression):
             return _follow(*chain)
         if isinstance(expression, nodes.CondExpr) and expression.expr2 is None and (test := _chain(expression.test)):
