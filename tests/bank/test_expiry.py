@@ -1,11 +1,13 @@
 """Consents and tokens that end before their time, because a fault says so."""
 
 import base64
+from datetime import datetime
 
 import pytest
 
 from tests.contract import facts
 from tests.support.engine_client import Client, an_engine
+from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.journal.log_line import LogEntry
 
@@ -61,3 +63,10 @@ def test_no_token_that_is_good(bank: Client, token: str) -> None:
     assert bank.get(path, headers={"Authorization": token, "X-Sandbox-Prefer": "expires=token"}).status == 401
     (entry,) = log
     assert any("names no token that is still good" in warning for warning in entry.warnings)
+
+
+def test_a_token_is_over_in_the_hour_in_which_clocks_go_back() -> None:
+    # It is good until 02:04:59+01:00, which is later than 02:55+02:00.
+    clock = Clock(frozen=datetime.fromisoformat("2026-10-25T02:55:00+02:00"))
+    bank = Client(an_engine(real=RealBank(checks=("token",)), clock=clock))
+    assert statuses(bank, "expires=token", facts.consent(), bearer(bank)) == ["TOKEN_EXPIRED", "TOKEN_EXPIRED"]

@@ -1,5 +1,6 @@
 """The journal through the control interface."""
 
+import asyncio
 import json as jsonlib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -286,6 +287,24 @@ def test_what_is_not_kept_whole_is_not_sent_again(client: Client) -> None:
     refused(ask(client, "POST", "/1/compare", {}), 409, "exchange-cut")
     refused(ask(client, "POST", "/9/send"), 404, "exchange-unknown")
     refused(ask(client, "POST", "/one/send"), 400, "query-invalid")
+
+
+def test_a_journal_too_small_for_what_is_sent_again_says_so(client: Client) -> None:
+    client.get("/v1/accounts")
+    client.engine.journal.bytes = 1
+    message = refused(ask(client, "POST", "/1/send"), 409, "exchange-not-kept")["message"]
+    assert "was sent again and answered 400" in message
+    assert "--journal" in message
+
+
+def test_what_is_sent_again_shows_the_same_certificates(client: Client) -> None:
+    chain = (der(issued()), b"its issuer")
+    request = Request("GET", "/v1/accounts", certificates=chain)
+    asyncio.run(client.engine.answer(request))
+    assert ask(client, "POST", "/1/send").status == 201
+    first, again = client.engine.journal.entries()
+    assert first.certificates == again.certificates == chain
+    assert first.client == again.client is not None
 
 
 def test_without_a_bank_nothing_is_compared(client: Client) -> None:

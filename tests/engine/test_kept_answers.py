@@ -1,19 +1,22 @@
 """Kept answers: who asks the same again is told the same, and never what has changed since."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+import time_machine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract import bodies, facts
 from tests.support.engine_client import Answer, Client, an_engine, cassette
+from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.http import Headers, Request
-from xs2a_sandbox.state import Transaction
+from xs2a_sandbox.state import MemoryStore, Transaction
 from xs2a_sandbox.state.attempts import keep
 
 CONSENT = facts.consent()
@@ -44,7 +47,7 @@ def is_kept(client: Client, target: str, **options: Any) -> bool:
 
 
 def afresh(client: Client, target: str, **options: Any) -> Answer:
-    client.engine._kept.clear()
+    client.engine._kept = client.engine._kept_answers(client.engine.banks)
     return client.get(target, **options)
 
 
@@ -60,6 +63,47 @@ def client() -> Client:
 @pytest.fixture
 def cases(tmp_path: Path) -> Callable[[str], Client]:
     return lambda text: Client(an_engine(layers=cassette(tmp_path, text)))
+
+
+class WaitingStore(MemoryStore):
+    """Calls `meanwhile` while the answer to a request waits for the store."""
+
+    meanwhile: Callable[[], object] = staticmethod(lambda: None)
+
+    def settled(self) -> Awaitable[None]:  # type: ignore[override]
+        async def wait() -> None:
+            self.meanwhile()
+
+        return wait()
+
+
+def test_an_answer_that_was_under_way_during_a_reload_is_not_kept(tmp_path: Path) -> None:
+    rule = "rules:\n  - {id: mine, match: {operation: consent-status}, respond: {status: 200, body: {a: %s}}}\n"
+    banks = []
+    for version in ("old", "new"):
+        (tmp_path / version).mkdir()
+        banks.append(an_engine(layers=cassette(tmp_path / version, rule % version)).banks)
+    engine = an_engine(store := WaitingStore())
+    engine.use(banks[0], engine.testdata, REAL.now())
+    client = Client(engine)
+    assert client.get(STATUS).json() == {"a": "old"}
+    store.meanwhile = lambda: engine.use(banks[1], engine.testdata, REAL.now())
+    client.get(STATUS)
+    store.meanwhile = lambda: None
+    assert client.get(STATUS).json() == {"a": "new"}
+
+
+def test_an_answer_that_was_under_way_during_a_reset_is_not_kept() -> None:
+    engine = an_engine(store := WaitingStore())
+    with time_machine.travel("2026-11-21T12:00:00Z", tick=False):
+        client = Client(engine)
+        client.get(READS[-1], consent=CONSENT)
+        engine._started = date(2026, 11, 1)
+        store.meanwhile = lambda: engine.begin_anew(None)
+        client.get(READS[-1], consent=CONSENT)
+        store.meanwhile = lambda: None
+        answer = client.get(READS[-1], consent=CONSENT)
+        assert compared_parts(answer) == compared_parts(Client(an_engine()).get(READS[-1], consent=CONSENT))
 
 
 @pytest.mark.parametrize("target", READS)

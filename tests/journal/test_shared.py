@@ -246,8 +246,8 @@ def test_items_that_are_no_exchanges_are_skipped_and_named_once(caplog: pytest.L
             b"",
             b"\xff",
             b"[]",
-            b'{"format": 2}\n',
-            b'{"format": 2, "exchange": 1, "kept": {}, "body": 0}',
+            b'{"format": 3}\n',
+            b'{"format": 3, "exchange": 1, "kept": {}, "body": 0}',
         ):
             await stream.append(str(content), [Item("default", 1, content)], 0.0)
         add(journal, "/b")

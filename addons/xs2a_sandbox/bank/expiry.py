@@ -1,6 +1,7 @@
 """Lets the consent or the access token that a request relies on expire before its time."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Literal
 
 from xs2a_sandbox.bank.domain.signing import FAMILIES, move
@@ -16,9 +17,11 @@ def expire(call: Call, what: Literal["consent", "token"], path: Mapping[str, str
     if what == "token":
         secret = call.headers.get("authorization", "").partition(" ")[2].strip()
         kept = call.state.get(TOKENS, secret) if secret else None
-        if kept is None or kept["expires"] <= (now := call.clock.now().isoformat()):
+        now = call.clock.now()
+        # As instants: in the hour in which clocks go back, a later time may have the smaller text.
+        if kept is None or datetime.fromisoformat(kept["expires"]) <= now:
             return False
-        call.state.put(TOKENS, secret, {**kept, "expires": now})
+        call.state.put(TOKENS, secret, {**kept, "expires": now.isoformat()})
         return True
     id = path.get("consentId") or call.headers.get("consent-id")
     return id is not None and move(call, FAMILIES["consent"], as_kept(id), _EVENT)

@@ -564,7 +564,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "Sends the request of an exchange once more, as it was",
         Control.send_again,
         {201: shapes.ExchangeSummary},
-        errors=("exchange-unknown", "exchange-cut"),
+        errors=("exchange-unknown", "exchange-cut", "exchange-not-kept"),
     ),
     ControlRoute(
         "POST",

@@ -104,12 +104,12 @@ async def sent_again(sandbox: Answering, entry: Journaled) -> Answer:
     response = await sandbox.answer(request)
     if response.rest is not None:
         await response.rest.aclose()
-    sent = next(
-        sent_entry
-        for sent_entry in (await sandbox.journal.whole(last)).entries(last)
-        if (sent_entry.method, sent_entry.target, sent_entry.headers.pairs)
-        == (entry.method, entry.target, entry.headers.pairs)
-    )
+    as_sent = entry.method, entry.target, entry.headers.pairs
+    newer = (await sandbox.journal.whole(last)).entries(last)
+    sent = next((one for one in newer if (one.method, one.target, one.headers.pairs) == as_sent), None)
+    if sent is None:
+        text = f"request {entry.number} was sent again and answered {response.status}, but the journal is too small"
+        raise Refused(409, "exchange-not-kept", f"{text} to keep that. Serve with a larger --journal")
     return 201, summary(sent, sandbox.journal.displayed(sent))
 
 

@@ -93,6 +93,7 @@ ERRORS: Mapping[str, int] = {
     "too-many-faults": 409,
     "too-many-rules": 409,
     "exchange-cut": 409,
+    "exchange-not-kept": 409,
     "bank-not-asked": 409,
     "bank-writes": 409,
     "busy": 503,

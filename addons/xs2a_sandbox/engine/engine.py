@@ -235,10 +235,12 @@ class Engine:
     async def answer_anew(self, request: Request) -> Response:
         """The answer where none is kept. Raises as `answer` does."""
         started, failure = time.perf_counter(), None
-        question = self._kept.question(request)
+        # What is under way when everything is read again, or forgotten, is not kept for those who ask after that.
+        answers = self._kept
+        question = answers.question(request)
         outcome = Outcome(self.banks.default)
         outcome.personal = self._may_be_personal
-        outcome.is_watched = question is not None and self._kept.is_repeated(question)
+        outcome.is_watched = question is not None and answers.is_repeated(question)
         try:
             response = self._sealed(await self._respond(request, outcome), outcome)
         except Exception as error:
@@ -267,7 +269,7 @@ class Engine:
                 raise
         line = self._tell(request, response, outcome, time.perf_counter() - started, reason)
         if outcome.is_watched and question is not None and line:
-            self._kept.keep(question, request, response, outcome, line)
+            answers.keep(question, request, response, outcome, line)
         if failure:
             # After its line, which says it in a few words.
             text = "the sandbox failed on %s %s"
@@ -753,13 +755,13 @@ class Engine:
     def begin_anew(self, session: str | None) -> None:
         if session in (None, DEFAULT):
             self._started = self._clock.today()
-            self._kept.clear()
+            self._kept = self._kept_answers(self.banks)
             if self._peers:
                 self._peers.tell(BEGIN_ANEW, self._started)
 
     def _begin_on(self, day: date) -> None:
         self._started = day
-        self._kept.clear()
+        self._kept = self._kept_answers(self.banks)
 
 
 def _reader(request: Request, target: Target, session: str) -> Reader:

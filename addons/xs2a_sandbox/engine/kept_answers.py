@@ -147,10 +147,6 @@ class KeptAnswers:
             if self.find((pairs, place))
         )
 
-    def clear(self) -> None:
-        self._kept.clear()
-        self._size = 0
-
     def _forget(self, question: Question) -> None:
         if kept := self._kept.pop(question, None):
             self._size -= len(kept.response.body)

@@ -56,6 +56,7 @@ def of(exchange: Journaled) -> Request:
         door=exchange.door,
         user=exchange.session,
         port=int(port) if port.isascii() and port.isdigit() else None,
+        certificates=exchange.certificates,
     )
 
 

@@ -50,6 +50,8 @@ class Journaled(Exchange):
     operation: str | None = None
     door: Door = "process"
     client: Mapping[str, Any] | None = None
+    certificates: tuple[bytes, ...] | None = None
+    """Those that the client has shown, its own first, in DER."""
 
     @property
     def origin(self) -> str:
@@ -127,7 +129,7 @@ class KeptExchange(NamedTuple):
     size: int
     is_shown: bool = False
     door: Door = "process"
-    certificate: bytes = b""
+    certificates: tuple[bytes, ...] | None = None
 
 
 Pairs = tuple[tuple[str, str], ...]
@@ -187,9 +189,9 @@ class Journal:
         if cut := len(body) > KEPT_BODY or len(answer_body) > KEPT_BODY or response.rest is not None:
             body, answer_body = body[:KEPT_BODY], answer_body[:KEPT_BODY]
         (headers, length), (answer_headers, answer_length) = packed(request.headers.pairs), packed(response.headers)
-        certificate = request.certificates[0] if request.certificates else b""
         bodies = len(body) + len(answer_body)
-        size = _OVERHEAD + len(request.target) + length + answer_length + bodies + len(certificate)
+        size = _OVERHEAD + len(request.target) + length + answer_length + bodies
+        size += sum(map(len, request.certificates or ()))
         with self._lock:
             self._last = self._next()
             kept = KeptExchange(
@@ -208,7 +210,7 @@ class Journal:
                 cut=cut,
                 size=size,
                 door=request.door,
-                certificate=certificate,
+                certificates=request.certificates,
             )
             self._kept.append(kept)
             self._size += size
@@ -291,7 +293,8 @@ def entry_of(kept: KeptExchange) -> Journaled:
         is_shown=kept.is_shown,
         operation=exchange.operation,
         door=kept.door,
-        client=_client(kept.certificate) if kept.certificate else None,
+        client=_client(kept.certificates[0]) if kept.certificates else None,
+        certificates=kept.certificates,
     )
 
 

@@ -24,7 +24,7 @@ log = logging.getLogger("xs2a_sandbox")
 _PAUSE = 0.25
 """Seconds for which exchanges are gathered before they are sent."""
 _TAKE = "journal"
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(slots=True)
@@ -156,7 +156,8 @@ def _written(kept: KeptExchange) -> bytes:
         for name, value in kept._asdict().items()
         if name not in ("number", "exchange", "body", "answer_body")
     }
-    head["certificate"] = b64encode(kept.certificate).decode()
+    if kept.certificates is not None:
+        head["certificates"] = [b64encode(certificate).decode() for certificate in kept.certificates]
     line = {"format": _FORMAT, "exchange": kept.exchange._asdict(), "body": len(kept.body), "kept": head}
     return b"".join((json.dumps(line).encode(), b"\n", kept.body, kept.answer_body))
 
@@ -170,7 +171,8 @@ def _read(number: int, written: bytes) -> KeptExchange | None:
     exchange, head, length = line["exchange"], line["kept"], line["body"]
     for name in ("warnings", "amended"):
         exchange[name] = tuple(exchange[name])
-    head["certificate"] = b64decode(head["certificate"])
+    if head["certificates"] is not None:
+        head["certificates"] = tuple(map(b64decode, head["certificates"]))
     for name in ("headers", "answer_headers"):
         if not isinstance(head[name], str):
             head[name] = tuple((field, value) for field, value in head[name])
