@@ -3,14 +3,17 @@
 import asyncio
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 
 import pytest
 import time_machine
 
+from tests.support.redis_server import needs_redis, the_redis
 from xs2a_sandbox.console import sign_in
 from xs2a_sandbox.console.sign_in import SignIn
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.state import MemoryStore
+from xs2a_sandbox.state.redis import RedisStore
 from xs2a_sandbox.state.session import is_session_name
 from xs2a_sandbox.state.sqlite import SqliteStore
 
@@ -110,3 +113,17 @@ def test_used_links_are_kept_until_they_would_have_ended() -> None:
     (session,) = store.sessions()
     assert not is_session_name(session)
     assert len([one for one in store.list(session, "used")[1].values() if one]) == 1
+
+
+@needs_redis
+def test_a_link_is_used_up_on_all_machines_that_share_a_redis() -> None:
+    async def work() -> None:
+        link, url = code(), f"{the_redis().url}?prefix={uuid4()}"
+        stores = [await asyncio.to_thread(RedisStore, url, "xs2a-1.84") for _ in range(2)]
+        cookies = await asyncio.gather(*(SignIn(store, "one").redeem(link, TOKEN) for store in stores))
+        assert sum(cookie is not None for cookie in cookies) == 1
+        for store in stores:
+            assert await SignIn(store, "another").redeem(link, TOKEN) is None
+            await store.close()
+
+    asyncio.run(work())

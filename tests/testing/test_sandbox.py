@@ -64,7 +64,7 @@ def test_a_request_brings_what_most_need(xs2a: Sandbox) -> None:
     assert {"x-request-id", "psu-ip-address"} <= set(sent.headers.first)
     assert answer.headers.get("x-request-id") == sent.headers.get("x-request-id")
     assert (answer.status, answer.json(), json.loads(answer.text)) == (sent.status, sent.answer_json, answer.json())
-    assert repr(answer).startswith(f"<Answered {answer.status} {{")
+    assert repr(answer).startswith(f"<SandboxResponse {answer.status} {{")
 
 
 def test_its_headers_can_be_changed_and_left_out(xs2a: Sandbox) -> None:

@@ -109,7 +109,7 @@ class Control:
             allowed = "GET, HEAD"
             raise Refused(405, "method-not-offered", f"/{ROOT}/{_METRICS} is offered for {allowed}", ("Allow", allowed))
         metrics = await self._sandbox.all_metrics()
-        sessions = await kept(self._store, lambda documents: len(documents.sessions()))
+        sessions = await kept(self._store, lambda documents: sum(map(is_session_name, documents.sessions())))
         gauges = {"sessions": ("Sessions that have written something.", float(sessions))}
         headers = (("Content-Type", CONTENT_TYPE), ("Cache-Control", "no-store"))
         return Response(200, headers, metrics.text(gauges))

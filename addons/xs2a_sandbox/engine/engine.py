@@ -102,6 +102,7 @@ class OwnDestination(NamedTuple):
     place: Literal["host", "page", "console", "control", "payment user's page"]
     target: Target
     page: Response | None = None
+    console: EyePages | None = None
 
 
 type PassTime = Callable[[float, str], Awaitable[None]]
@@ -229,11 +230,14 @@ class Engine:
         return self._repeat(kept, request, started) if kept else None
 
     async def answer(self, request: Request) -> Response:
-        """Never raises, unless it is cancelled, or `pass_time` raises TimeoutError: no client waits any more."""
+        """Raises TimeoutError where `pass_time` does: no client waits any more."""
         return self.repeat(request) or await self.answer_anew(request)
 
     async def answer_anew(self, request: Request) -> Response:
-        """The answer where none is kept. Raises as `answer` does."""
+        """The answer where none is kept. Raises as `answer` does.
+
+        A failure in rules or handlers is answered with 500. A failure while that answer is finished is raised.
+        """
         started, failure = time.perf_counter(), None
         # What is under way when everything is read again, or forgotten, is not kept for those who ask after that.
         answers = self._kept
@@ -392,7 +396,7 @@ class Engine:
     def _explain(self, request: Request, outcome: Outcome, documents: Documents) -> Explanation:
         to_bank = self._destination(request, outcome)
         if isinstance(to_bank, OwnDestination):
-            place, target, _ = to_bank
+            place, target = to_bank.place, to_bank.target
             text = _OWN_PAGE
             if place == "host":
                 clearance.check_forwarding(request, self.guard)
@@ -518,7 +522,7 @@ class Engine:
         outcome.personal = False
         target = Target(segments, target.query)
         if self._console and self._console.takes(request, segments):
-            return OwnDestination("console", target)
+            return OwnDestination("console", target, console=self._console)
         if self._pages.has(request, segments):
             return OwnDestination("page", target)
         if segments == (ROOT,) and (page := self._front(request)):
@@ -534,14 +538,14 @@ class Engine:
 
     async def _respond_itself(self, request: Request, destination: OwnDestination, outcome: Outcome) -> Response | None:
         """None where a rule leaves a page to the real bank."""
+        if destination.console:
+            # Whoever looks at the log does not want to see who looks at it.
+            outcome.logged = False
+            return await destination.console.answer(request, destination.target.segments, outcome.session)
         match destination.place:
             case "host":
                 outcome.source = "bank"
                 return await self.passage.forward(request, self.guard)
-            case "console" if self._console:
-                # Whoever looks at the log does not want to see who looks at it.
-                outcome.logged = False
-                return await self._console.answer(request, destination.target.segments, outcome.session)
             case "control":
                 segments, begin = (
                     destination.target.segments,

@@ -122,7 +122,7 @@ class SandboxResponse:
         return json.loads(self.body)
 
     def __repr__(self) -> str:
-        return f"<Answered {self.status} {self.text[:200]}>"
+        return f"<SandboxResponse {self.status} {self.text[:200]}>"
 
 
 class Sandbox(Controls):

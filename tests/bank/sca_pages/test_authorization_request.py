@@ -133,3 +133,11 @@ def test_a_login_that_nobody_began_is_no_page(client: Client) -> None:
 @pytest.mark.parametrize("scope", ["AIS XXX", "accounts", "AIS PIS:1"])
 def test_scopes_that_the_bank_has_not_are_told_to_the_app(client: Client, scope: str) -> None:
     assert brought(authorization_page(client, scope))["error"] == "invalid_scope"
+
+
+def test_where_the_dialect_has_no_page_the_app_is_told(client: Client) -> None:
+    scope = f"AIS:{consent(client)}"
+    del client.engine.banks.default.sca_options["consent"]
+    parameters = brought(authorization_page(client, scope))
+    assert parameters["error"] == "server_error"
+    assert "has no operation authorisations.start" in parameters["error_description"]

@@ -50,6 +50,12 @@ def lead_on(call: Call) -> Response:
     try:
         _check(call, query)
         id, authorisation = _waiting(call, query)
+        call.path = {}
+        page = page_of(call, authorisation)
+        if not page:
+            # To lead to no page is to lead back here, again and again.
+            text = "the bank's dialect has no operation authorisations.start for this, and so no page"
+            raise _Refusal("server_error", text)
     except _Refusal as refusal:
         return redirect(with_members(back, {**refusal.members, **state}), *PRIVATE)
     authorisation = {
@@ -64,8 +70,6 @@ def lead_on(call: Call) -> Response:
         },
     }
     call.state.put(AUTHORISATIONS, id, authorisation)
-    call.path = {}
-    page = page_of(call, authorisation)
     return redirect(with_members(page, {"decide": query["decide"]} if "decide" in query else {}), *PRIVATE)
 
 
