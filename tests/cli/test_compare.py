@@ -61,7 +61,8 @@ def bank(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], list[str]]:
         class Upstream:
             async def send(self, bank: RealBank, request: Request, target: str) -> Response:
                 assert bank.url == URL
-                asked.append(f"{request.method} {target}")
+                asked.append(f"{request.method} {target.removeprefix('/xs2a')}")
+                assert target.startswith("/xs2a/")
                 return change(request, await engine.answer(request))
 
             async def close(self) -> None:
@@ -333,6 +334,23 @@ def test_the_bank_of_the_settings_is_asked_with_its_certificate(tmp_path: Path) 
     assert known.exit_code == 1
     assert "0 same, 1 differ" in known.output
     assert "not answered" not in known.output
+
+
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [("/own?a=1", b"/psd2/x/own?a=1"), ("/psd2/x/own", b"/psd2/x/own"), ("/psd2/xy", b"/psd2/x/psd2/xy")],
+)
+@pytest.mark.parametrize("command", ["compare", "watch"])
+def test_the_path_of_the_bank_comes_before_what_it_is_asked_for(
+    tmp_path: Path, command: str, path: str, sent: bytes
+) -> None:
+    with FarBank(ok(b"{}", b"Content-Type: application/json")) as far:
+        tape = a_tape(tmp_path, path, 200)
+        flags = ["--bank", f"{far.url}/psd2/x", "--against", "recording", "--noise-reads", "1"]
+        done = CliRunner().invoke(cli, [command, str(tape), *flags, "--confdir", str(tmp_path)])
+
+    assert done.exit_code == 0, done.output
+    assert {request.split()[1] for request in far.seen} == {sent}
 
 
 def test_reports_are_redacted_by_the_rules_of_the_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

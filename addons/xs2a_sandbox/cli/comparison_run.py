@@ -256,7 +256,7 @@ async def _play(steps: Sequence[Step], engine: Engine, real: RealBank | None, **
         upstream = Upstream()
 
         async def ask(request: Request) -> Response:
-            return await upstream.send(real, request, request.target)
+            return await upstream.send(real, request, real.below(request.target).sent)
 
         bank = ask
     comparison = Comparison(

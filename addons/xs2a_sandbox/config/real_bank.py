@@ -192,11 +192,19 @@ class RealBank:
         names_it = destinations(request) == {self.origin}
         # Sessions are told by prefixes at base URLs; at the proxy the path is the bank's from its first segment on.
         sent = request.target if names_it and request.door == "proxy" and request.target[:1] == "/" else typed
-        if sent.startswith(path) and (rest := sent[len(path) :])[:1] in ("", "/", "?"):
-            return BankDestination(self.url, rest if rest.startswith("/") else f"/{rest}", sent)
-        if names_it:
+        destination = self.below(sent)
+        if names_it and destination.sent != sent:
             return BankDestination(self.url.removesuffix(path), sent, sent)
-        return BankDestination(self.url, sent, path + sent)
+        return destination
+
+    def below(self, typed: str) -> BankDestination:
+        """The place of a path and query that name no host: below the path of the URL, unless they begin with it."""
+        if self.url is None:
+            raise ValueError("a bank without a URL is only simulated")
+        path = urlsplit(self.url).path
+        if typed.startswith(path) and (rest := typed[len(path) :])[:1] in ("", "/", "?"):
+            return BankDestination(self.url, rest if rest.startswith("/") else f"/{rest}", typed)
+        return BankDestination(self.url, typed, path + typed)
 
     def mode_of(self, segments: Sequence[str]) -> Mode:
         """The mode of a path that begins where its operation begins."""
