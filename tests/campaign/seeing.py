@@ -7,7 +7,7 @@ from typing import Any
 
 from xs2a_sandbox.campaign.command import Ended
 from xs2a_sandbox.campaign.run import Observed
-from xs2a_sandbox.campaign.seen import Seen, SeenCall
+from xs2a_sandbox.campaign.seen import Payments, Seen, SeenCall
 from xs2a_sandbox.control.client import Client
 
 CONSENT = {"Consent-ID": "c", "PSU-IP-Address": "192.0.2.1"}
@@ -52,7 +52,11 @@ def observed(
     payments: Mapping[str, int] | None = None,
     assertions: tuple[Mapping[str, Any], ...] = (),
     rejected: Mapping[str, int] | None = None,
+    all_payments: Mapping[str, int] | None = None,
     is_cut: bool = False,
+    output: str = "",
 ) -> Observed:
-    seen = Seen(tuple(calls), Counter(payments or {}), Counter(rejected or {}), is_cut)
-    return Observed(Ended(status, 1.0, hung, ""), seen, hits=1, assertions=assertions)
+    rejections = Counter(rejected or {})
+    made, made_in_session = (Payments(Counter(counts or {}), rejections) for counts in (payments, all_payments))
+    seen = Seen(tuple(calls), made, made_in_session, is_cut)
+    return Observed(Ended(status, 1.0, hung, output), seen, hits=1, assertions=assertions)

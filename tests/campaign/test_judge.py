@@ -57,6 +57,42 @@ def test_who_has_declined_may_begin_again() -> None:
     assert judged(twice) == ["payments: 2 payments of the intent E-1"]
 
 
+@pytest.mark.parametrize(
+    ("usual", "after", "told"),
+    [
+        ({"E-1": 1, "E-2": 1}, {"E-1": 2}, ["payments: together with the next run 2 payments of the intent E-1"]),
+        ({"E-1": 2}, {"E-1": 2}, []),
+        ({"E-1": 1, "E-2": 1}, {"E-1": 1, "E-2": 1}, []),
+        (
+            {"E-1": 1},
+            {"E-1": 1, "E-2": 1},
+            ["payments: together with the next run 1 payment more than where nothing goes wrong"],
+        ),
+        ({"E-1": 1}, {"E-1": 1}, []),
+    ],
+)
+def test_the_next_run_does_not_pay_again(usual: dict[str, int], after: dict[str, int], told: list[str]) -> None:
+    learned = Learned(USUAL, observed(all_payments=usual))
+    once, next_run = observed(*BALANCES, payments={"E-1": 1}), observed(all_payments=after)
+    twice = observed(*BALANCES, payments={"E-1": 2})
+
+    assert [f"{one.oracle}: {one.text}" for one in findings(Case(learned, RESET, once, next_run))] == told
+    assert findings(Case(learned, RESET, once)) == []
+    # What the run with the fault has done already is said once.
+    assert len(findings(Case(learned, RESET, twice, next_run))) == 1
+
+
+def test_the_next_run_says_what_failed() -> None:
+    ended = "recovery: the next run, in which nothing goes wrong, ends with status 1: "
+    tests = tuple({"test": f"test_{number}", "text": "assert 1\n == 2"} for number in range(5))
+
+    assert judged(USUAL, observed(status=1, assertions=tests[:1])) == [f"{ended}test_0: assert 1 == 2"]
+    assert judged(USUAL, observed(status=1, assertions=tests))[0].endswith("test_2: assert 1 == 2; and 2 more")
+    assert judged(USUAL, observed(status=1, output="one\nthe connection is parked\n\n")) == [
+        f"{ended}the connection is parked"
+    ]
+
+
 def test_the_next_run_recovers() -> None:
     ended = "recovery: the next run, in which nothing goes wrong, ends with status 1"
     hung = "recovery: the next run, in which nothing goes wrong, hangs"

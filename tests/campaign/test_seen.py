@@ -13,7 +13,7 @@ from tests.support.admin import STATUS
 from tests.support.doors import opened
 from tests.support.engine_client import an_engine
 from tests.support.roads import direct_door
-from xs2a_sandbox.campaign.seen import Seen, last_number, look, payment_ids
+from xs2a_sandbox.campaign.seen import Payments, Seen, last_number, look, payment_ids
 from xs2a_sandbox.control.access import ensure_token
 from xs2a_sandbox.control.client import Client
 
@@ -72,13 +72,14 @@ def test_payments_are_counted_by_intent_the_cancelled_ones_left_out(client: Clie
 
     seen = look(client, "run", 0, earlier)
 
-    assert (seen.payments, seen.rejected) == (Counter({"E-1": 2}), Counter({"E-1": 1}))
+    assert seen.payments == Payments(Counter({"E-1": 2}), Counter({"E-1": 1}))
+    assert look(client, "run", 0, frozenset(ids), earlier).all_payments == seen.payments
     assert payment_ids(client) - earlier == set(ids)
 
 
 def test_nothing_was_asked_yet(client: Client) -> None:
     assert last_number(client) == 0
-    assert look(client, "run", 0, payment_ids(client)) == Seen((), Counter())
+    assert look(client, "run", 0, payment_ids(client), payment_ids(client)) == Seen(())
 
 
 @pytest.mark.parametrize(

@@ -63,3 +63,9 @@ def test_a_test_that_asks_for_it_and_fails_is_a_finding(
     (one,) = reported(findings)
     assert one["test"].endswith("::test_wrong")
     assert one["text"].startswith("nobody told the customer")
+
+    findings.unlink()
+    monkeypatch.delenv("XS2A_SANDBOX_FAULT")
+    pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider")
+    # In a run without a fault every failure counts.
+    assert [one["test"].rpartition("::")[2] for one in reported(findings)] == ["test_told", "test_without"]

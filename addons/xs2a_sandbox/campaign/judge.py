@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from xs2a_sandbox.campaign.run import Observed
-from xs2a_sandbox.campaign.seen import Seen, SeenCall
+from xs2a_sandbox.campaign.seen import Payments, Seen, SeenCall
 from xs2a_sandbox.recording.derive import counted
 from xs2a_sandbox.testing.injected_fault import SCA, InjectedFault
 
@@ -19,6 +20,8 @@ _OF_THE_CONSENT = ("CONSENT_", "TOKEN_")
 _EARLY = 0.05
 """Seconds by which a wait may be too short: clocks are not that exact."""
 _MORE_CALLS = 10
+_NAMED, _LONGEST = 3, 200
+"""Failures of the next run that are named, and how much of each is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,29 +61,51 @@ def findings(case: Case) -> list[AppFinding]:
 
 def _assertion(case: Case) -> Iterator[str]:
     """What a test that knows the fault says."""
-    for assertion in case.run.assertions:
-        yield f"{assertion['test']}: {assertion['text']}" if assertion["test"] else str(assertion["text"])
+    yield from map(_failure, case.run.assertions)
+
+
+def _failure(assertion: Mapping[str, Any]) -> str:
+    return f"{assertion['test']}: {assertion['text']}" if assertion["test"] else str(assertion["text"])
 
 
 def _payments(case: Case) -> Iterator[str]:
-    """One intent gives at most one payment; a customer who has declined may begin again."""
-    usual, payments = case.learned.first.seen.payments, case.run.seen.payments
-    if case.fault.operation == SCA:
-        payments = payments - case.run.seen.rejected
-    for intent, count in sorted(payments.items()):
-        if intent and count > max(1, usual[intent]):
+    """One intent gives at most one payment, also if the next run pays again what the run with the fault has paid."""
+    learned, is_found = case.learned, False
+    for text in _too_many(case, learned.first.seen.payments, case.run.seen.payments):
+        is_found = True
+        yield text
+    if case.after and learned.passes_again and not is_found:
+        for text in _too_many(case, learned.second.seen.all_payments, case.after.seen.all_payments):
+            yield f"together with the next run {text}"
+
+
+def _too_many(case: Case, usual: Payments, payments: Payments) -> Iterator[str]:
+    """A customer who has declined may begin again."""
+    made = payments.made - payments.rejected if case.fault.operation == SCA else payments.made
+    for intent, count in sorted(made.items()):
+        if intent and count > max(1, usual.made[intent]):
             yield f"{counted(count, 'payment')} of the intent {intent}"
-    more = payments.total() - usual.total()
-    if more > 0 and not any(count > 1 for intent, count in payments.items() if intent):
+    more = made.total() - usual.made.total()
+    if more > 0 and not any(count > 1 for intent, count in made.items() if intent):
         yield f"{counted(more, 'payment')} more than where nothing goes wrong"
 
 
 def _recovery(case: Case) -> Iterator[str]:
-    """The next run, in which nothing goes wrong, passes again."""
+    """The next run, in which nothing goes wrong, passes again; if not, it says what failed."""
     after = case.after
     if after and case.learned.passes_again and after.ended.status != 0:
         how = "hangs" if after.ended.hung else f"ends with status {after.ended.status}"
-        yield f"the next run, in which nothing goes wrong, {how}"
+        yield f"the next run, in which nothing goes wrong, {how}{_what_failed(after)}"
+
+
+def _what_failed(run: Observed) -> str:
+    """The tests that reported a failure; if none did, the last line of the output."""
+    lines = [line.strip() for line in run.ended.output.splitlines() if line.strip()]
+    failures = [" ".join(_failure(assertion).split())[:_LONGEST] for assertion in run.assertions]
+    named = failures[:_NAMED] or [line[:_LONGEST] for line in lines[-1:]]
+    if (more := len(failures) - _NAMED) > 0:
+        named.append(f"and {more} more")
+    return f": {'; '.join(named)}" if named else ""
 
 
 def _calls(case: Case) -> Iterator[str]:

@@ -25,7 +25,8 @@ _COUNTING: Mapping[str, Any] = {"sca": "decline", "skip": 1_000_000}
 class Observed:
     """A run, as it ended and as the bank saw it.
 
-    `hits` of the fault were counted; `assertions` are those of the app's own tests that failed.
+    `hits` of the fault were counted; `assertions` are failures that the app's own tests report: with a fault those of
+    the tests that know it, without a fault all.
     """
 
     ended: Ended
@@ -46,6 +47,7 @@ class RunSession:
     folder: Path
     client: Client = field(init=False)
     _consents: Mapping[str, Document] = field(default_factory=dict)
+    _payments: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.client = Client(self.sandbox.direct, self.name, confdir=self.sandbox.confdir)
@@ -55,7 +57,7 @@ class RunSession:
         self.client.reset()
         shutil.rmtree(self.folder, ignore_errors=True)
         (self.folder / "kept").mkdir(parents=True)
-        self._consents = self.client.collection("consents")
+        self._consents, self._payments = self.client.collection("consents"), payment_ids(self.client)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -70,14 +72,15 @@ class RunSession:
         findings.unlink(missing_ok=True)
         self.client.clear_faults()
         self.client.add_fault(cast(FaultOrder, dict(order or _COUNTING)))
+        variables[CAMPAIGN_FINDINGS] = str(findings)
         if fault:
-            variables |= {CAMPAIGN_FAULT: fault.as_json(), CAMPAIGN_FINDINGS: str(findings)}
+            variables[CAMPAIGN_FAULT] = fault.as_json()
         since, payments = last_number(self.client), payment_ids(self.client)
         ended = self.command.run(variables, self.folder, self.seconds)
         counted = self.client.faults()["faults"]
         self.client.clear_faults()
-        seen = look(self.client, self.name, since, payments)
-        reported = tuple(injected_fault.reported(findings)) if fault else ()
+        seen = look(self.client, self.name, since, payments, self._payments)
+        reported = tuple(injected_fault.reported(findings))
         hits, approvals = (counted[0]["hits"], counted[0]["seen"]) if counted else (0, 0)
         return Observed(ended, seen, hits, 0 if order else approvals, reported)
 

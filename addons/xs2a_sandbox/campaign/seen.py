@@ -61,16 +61,32 @@ def _header(headers: Sequence[Sequence[str]], name: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """All that the bank has seen of one run.
+class Payments:
+    """Payments by intent: those that were not cancelled, and those of them that were rejected."""
 
-    `payments` counts those that were not cancelled, by intent; of them `rejected` those that came to nothing. Where it
-    `is_cut` there were more calls.
+    made: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, payments: Iterable[Document]) -> "Payments":
+        states = [(payment.get("transactionStatus"), payment) for payment in payments]
+        return cls(
+            _intents(payment for state, payment in states if state != _CANCELLED),
+            _intents(payment for state, payment in states if state == _REJECTED),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything that the bank has seen of one run.
+
+    `payments` are those of the run. `all_payments` are those of the session, as they are after the run: the run may
+    have cancelled one of an earlier run. If it `is_cut`, there were more calls.
     """
 
     calls: tuple[SeenCall, ...]
-    payments: Counter[str]
-    rejected: Counter[str] = field(default_factory=Counter)
+    payments: Payments = field(default_factory=Payments)
+    all_payments: Payments = field(default_factory=Payments)
     is_cut: bool = False
 
     def of(self, operation: str) -> Iterator[SeenCall]:
@@ -92,18 +108,26 @@ def last_number(client: Client) -> int:
     return exchanges[-1]["number"] if exchanges else 0
 
 
-def look(client: Client, session: str, since: int, earlier_payments: frozenset[str]) -> Seen:
-    """Returns the calls after the exchange `since`, and payments not among `earlier_payments`. Raises UserMistake."""
+def look(
+    client: Client,
+    session: str,
+    since: int,
+    earlier_payments: frozenset[str],
+    test_data: frozenset[str] = frozenset(),
+) -> Seen:
+    """Return the calls after the exchange `since`, the payments that are not among `earlier_payments`, and those of the
+    session that are not `test_data`. Raises UserMistake.
+    """
     journal = client.journal(session=session, limit=MOST_CALLS)
     calls = tuple(
         SeenCall(client, exchange, session) for exchange in journal["exchanges"] if exchange["number"] > since
     )
-    made = [payment for id, payment in client.collection("payments").items() if id not in earlier_payments]
-    is_cut = last_number(client) - since > journal["kept"]
-    rejected = _intents(payment for payment in made if payment.get("transactionStatus") == _REJECTED)
-    return Seen(
-        calls, _intents(payment for payment in made if payment.get("transactionStatus") != _CANCELLED), rejected, is_cut
+    payments = client.collection("payments")
+    made, made_in_session = (
+        Payments.of(payment for id, payment in payments.items() if id not in before)
+        for before in (earlier_payments, test_data)
     )
+    return Seen(calls, made, made_in_session, last_number(client) - since > journal["kept"])
 
 
 def payment_ids(client: Client) -> frozenset[str]:

@@ -283,10 +283,12 @@ def pytest_runtest_makereport(
             expectation.sandbox for node in item.listchain() for expectation in node.stash.get(_EXPECTATIONS, ())
         ]
         report.sections += [("xs2a journal", str(sandbox.journal)) for sandbox in sandboxes]
-    if report.failed and "xs2a_fault" in getattr(item, "fixturenames", ()):
+    # With a fault, only a test that knows it can say what is wrong; without one, every failure is.
+    if report.failed:
         from xs2a_sandbox.testing import injected_fault
 
-        injected_fault.report(os.environ, item.nodeid, str(call.excinfo.value) if call.excinfo else "")
+        if injected_fault.injected(os.environ) is None or "xs2a_fault" in getattr(item, "fixturenames", ()):
+            injected_fault.report(os.environ, item.nodeid, str(call.excinfo.value) if call.excinfo else "")
     return report
 
 

@@ -32,6 +32,7 @@ BUGS = {
     "shape-parks": "a 200 of another shape parks the connection (accounted #2296)",
     "no-trace": "a connect that fails leaves no trace (accounted #1841)",
     "pays-again": "a payment whose answer was lost is sent again",
+    "pays-next-day": "a payment whose answer was lost is forgotten, and sent again in the next run",
 }
 IBANS = ("DE47999888770000200002", "DE25999888770000200010")
 CANCELLED, TROUBLE, RENEW = "you cancelled", "the bank has trouble, we try again later", "connect your bank again"
@@ -248,6 +249,8 @@ class App:
         except BankTrouble as trouble:
             refused = trouble.status is not None and trouble.status < 500
             payment["state"] = payment["state"] if "id" in payment else "refused" if refused else "unknown"
+            if payment["state"] == "unknown" and "pays-next-day" in self.bugs:
+                del self.store["payments"][intent]
             self.messages.append(TROUBLE)
         self.follow()
 
