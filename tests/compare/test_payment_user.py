@@ -3,13 +3,18 @@
 import asyncio
 import json
 
+import pytest
+
 from tests.compare.test_comparison import compare, with_differences
 from tests.compare.test_states import MOVES, moves
 from tests.support.engine_client import an_engine
 from tests.support.redirect_journey import TestBank, recorded_journey
 from xs2a_sandbox.cassette.index import Index
+from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.compare.comparison import Comparison, Result
 from xs2a_sandbox.compare.payment_user import PaymentUser, links, visits
+from xs2a_sandbox.http import Headers, Request, Response, to_json
+from xs2a_sandbox.http.exchange import Exchange
 
 
 def test_they_have_acted_where_the_state_is_another_for_the_first_time() -> None:
@@ -25,6 +30,64 @@ def test_they_have_acted_where_the_state_is_another_for_the_first_time() -> None
         assert made.method == "POST"
         assert any(links(made))
         assert not any(links(seen))
+
+
+def exchanged(method: str, target: str, body: dict[str, object], **headers: str) -> Exchange:
+    return Exchange(
+        REAL.now(), 1.0, "", method, target, Headers(tuple(headers.items())), b"", 200, Headers(), to_json(body)
+    )
+
+
+LINKS = {"_links": {"scaRedirect": {"href": "https://bank.example/sca/1"}}}
+USE = exchanged("GET", "/v1/accounts", {"accounts": []}, **{"Consent-ID": "c"})
+
+
+@pytest.mark.parametrize(
+    ("status", "told", "expected"),
+    [
+        ("received", None, {1: 0}),
+        ("valid", None, {}),
+        (None, None, {1: 0}),
+        (None, "received", {2: 0}),
+        ("valid", "expired", {}),
+        ("received", "valid", {1: 0}),
+    ],
+)
+def test_only_a_consent_that_began_unauthorised_was_authorised(
+    status: str | None, told: str | None, expected: dict[int, int]
+) -> None:
+    made: dict[str, object] = {"consentId": "c", **LINKS, **({"consentStatus": status} if status else {})}
+    recorded = [exchanged("POST", "/v1/consents", made), USE]
+    if told:
+        recorded.insert(1, exchanged("GET", "/v1/consents/c/status", {"consentStatus": told}))
+
+    assert visits(recorded, Index(an_engine().interface)) == expected
+
+
+def test_what_this_bank_has_decided_at_once_is_not_waited_for() -> None:
+    made = exchanged("POST", "/v1/consents", {"consentId": "c", "consentStatus": "valid", **LINKS})
+    told: list[str] = []
+
+    async def bank(request: Request) -> Response:
+        raise AssertionError("the bank is not asked")
+
+    user = PaymentUser(told.append, 60)
+    assert asyncio.run(user.act(bank, made, Index(an_engine().interface))) is None
+    assert told == []
+
+
+def test_the_wait_counts_down_until_the_payment_user_decides() -> None:
+    made = exchanged("POST", "/v1/consents", {"consentId": "c", "consentStatus": "received", **LINKS})
+    states = ["received", "received", "rejected"]
+    left: list[float] = []
+
+    async def bank(request: Request) -> Response:
+        return Response(200, (("Content-Type", "application/json"),), to_json({"consentStatus": states.pop(0)}))
+
+    user = PaymentUser(lambda text: None, 60, 0.001, left.append)
+    assert asyncio.run(user.act(bank, made, Index(an_engine().interface))) is None
+    assert states == []
+    assert 60 >= left[0] > left[1] > left[2] == 0
 
 
 def batch(seconds: float, decision: str | None = "approve") -> tuple[Result, list[str], TestBank]:
@@ -75,7 +138,7 @@ def test_nobody_is_waited_for_longer_than_asked() -> None:
     result, links, _ = batch(0.05, None)
 
     remarks = [one.remark for one in result.compared if one.remark]
-    assert remarks[0] == "the payment user has not decided about the consent at the bank within 0.05 s"
+    assert remarks[0] == "the payment user has not decided about the consent at the bank within 0.05 s (--sca-timeout)"
     assert len(links) == 2
     assert moves(result) == []
 

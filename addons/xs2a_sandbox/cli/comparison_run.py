@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from xs2a_sandbox.redaction.vault import OpenVault
 
 _RECORDED = (".har", ".jsonl")
+_COUNTED_EVERY = 30
+"""Seconds between two lines that count down where there is no terminal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +121,9 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
             "ignoring": ignoring,
             "noise_reads": flags.noise_reads,
             "allow_writes": flags.allow_writes,
-            "payment_user": PaymentUser(lambda text: click.echo(printable(text), err=True), flags.sca_timeout),
+            "payment_user": PaymentUser(
+                lambda text: click.echo(printable(text), err=True), flags.sca_timeout, count_down=_count_down()
+            ),
             "redact": redactor.entry if redactor else None,
             "is_redacted": any(tape.is_redacted for tape in tapes),
         }
@@ -280,6 +284,27 @@ def _progress() -> Callable[[int, int], None]:
 
     def show(done: int, count: int) -> None:
         click.echo(f"\r{done} of {count} compared{'' if done < count else chr(10)}", nl=False, err=True)
+
+    return show
+
+
+def _count_down() -> Callable[[float], None]:
+    """Show how long the payment user is still waited for: in a line that is written over at a terminal, else in a new
+    line each half minute.
+    """
+    is_terminal = sys.stderr.isatty()
+    shown = 0.0
+
+    def show(left: float) -> None:
+        nonlocal shown
+        text = f"waiting for the payment user, {left:.0f} s left; --sca-timeout 0 does not wait"
+        if is_terminal:
+            click.echo(f"\r{text if left else ' ' * len(text) + chr(13)}", nl=False, err=True)
+        elif left and (not shown or shown - left >= _COUNTED_EVERY):
+            click.echo(text, err=True)
+            shown = left
+        if not left:
+            shown = 0.0
 
     return show
 

@@ -17,7 +17,11 @@ from xs2a_sandbox.http import body as content
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.target import split_target
 
-_OPEN = frozenset("received psuIdentified psuAuthenticated scaMethodSelected started".split())
+_DECIDED = frozenset(
+    "valid rejected expired revokedByPsu terminatedByTpp "
+    "ACSP ACSC ACCC ACWC RJCT CANC finalised failed exempted".split()
+)
+"""States of consents, payments, baskets and authorisations in which no payment user has anything to decide."""
 _OF_A_BODY = ("content-", "digest", "signature", "x-request-id")
 
 
@@ -25,12 +29,13 @@ _OF_A_BODY = ("content-", "digest", "signature", "x-request-id")
 class PaymentUser:
     """Is told, with `tell`, where to act, and waited for by asking the bank each `pause` for the state.
 
-    With 0 `seconds` nobody is waited for.
+    With 0 `seconds` nobody is waited for. `count_down` is called with the seconds that are left, at last with 0.
     """
 
     tell: Callable[[str], None]
     seconds: float
     pause: float = 2.0
+    count_down: Callable[[float], None] = lambda seconds: None
 
     async def act(self, bank: Ask, made: Exchange, index: Index) -> str | None:
         """Waits until what was made is in another state. Returns a remark if it is not."""
@@ -46,20 +51,27 @@ class PaymentUser:
         headers = [pair for pair in made.headers if not pair[0].lower().startswith(_OF_A_BODY)]
         last = reported_state(lookup, answer)
         before = last.state if last and last.thing == thing else await _state(bank, target, headers, index, thing)
-        self.tell(f"the payment user decides about the {thing} at the bank, within {self.seconds:g} s: {link}")
+        if before in _DECIDED:
+            return None
+        limit = f"within {self.seconds:g} s (--sca-timeout)"
+        self.tell(f"the payment user decides about the {thing} at the bank, {limit}: {link}")
         end = monotonic() + self.seconds
-        while monotonic() < end:
-            state = await _state(bank, target, headers, index, thing)
-            if state and before and state != before:
-                return None
-            before = before or state
-            await asyncio.sleep(min(self.pause, max(0.0, end - monotonic())))
-        return f"the payment user has not decided about the {thing} at the bank within {self.seconds:g} s"
+        try:
+            while (left := end - monotonic()) > 0:
+                state = await _state(bank, target, headers, index, thing)
+                if state in _DECIDED or (state and before and state != before):
+                    return None
+                before = before or state
+                self.count_down(left)
+                await asyncio.sleep(min(self.pause, max(0.0, end - monotonic())))
+        finally:
+            self.count_down(0)
+        return f"the payment user has not decided about the {thing} at the bank {limit}"
 
 
 def visits(recorded: Sequence[Exchange | None], index: Index) -> dict[int, int]:
     """The positions of exchanges in which the payment user has acted, each with that of the one that handed out the
-    link; of several links for the same thing the last.
+    link; of several links for the same thing the last. Nothing that was decided from the start had a visit.
     """
     visits: dict[int, int] = {}
     for position, made in enumerate(recorded):
@@ -67,6 +79,8 @@ def visits(recorded: Sequence[Exchange | None], index: Index) -> dict[int, int]:
             continue
         lookup, answer = _lookup(index, made), content.read(made.answer_body)
         subject, begun = resource(lookup, answer), reported_state(lookup, answer)
+        if begun and begun.state in _DECIDED:
+            continue
         for later, exchange in enumerate(recorded[position + 1 :], position + 1):
             if subject is None or exchange is None:
                 continue
@@ -81,12 +95,12 @@ def visits(recorded: Sequence[Exchange | None], index: Index) -> dict[int, int]:
                 break
             if now is None or exchange.status >= 300:
                 continue
-            if now.thing == "authorisation":
-                is_other = now.state not in _OPEN
+            if now.thing == "authorisation" or begun is None or begun.thing != now.thing:
+                has_changed = now.state in _DECIDED
+                begun = begun if now.thing == "authorisation" else now
             else:
-                is_other = begun is None or begun.thing != now.thing or now.state != begun.state
-                begun = begun if begun and begun.thing == now.thing else now
-            if is_other:
+                has_changed = now.state != begun.state
+            if has_changed:
                 visits[later] = position
                 break
     return visits
