@@ -124,8 +124,8 @@ class Difference:
     side, `bank_place` on the bank's; a missing element stands at its place in the bank's array on both. `header` is
     the header's name as its sender writes it, and `named` says whether the interface names that header. `by` is the
     member by which the elements of an array were told apart, and `key` its value there. `drift`: how the bank's answer
-    breaks the interface's own schema at this place. `means` is what it does to an app, if more is known than the kind,
-    and `weighed` the severity that the user gives it.
+    breaks the interface's own schema, and `drift_place` where in it if not at `bank_place`. `means` is what it does to
+    an app, if more is known than the kind, and `weighed` the severity that the user gives it.
     """
 
     kind: Kind
@@ -136,6 +136,7 @@ class Difference:
     by: str | None = None
     key: str | None = None
     drift: str | None = None
+    drift_place: Pointer | None = None
     means: Consequence | None = None
     weighed: Severity | None = None
 

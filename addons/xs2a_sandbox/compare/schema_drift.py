@@ -58,7 +58,7 @@ class Drift:
         marked = list(differences)
         if bank.response.status // 100 != sandbox.response.status // 100:
             # Another status is why; it is one thing to mend.
-            marked[0] = replace(marked[0], drift=breaches[0].text)
+            marked[0] = replace(marked[0], drift=breaches[0].text, drift_place=breaches[0].pointer)
             return marked
         exact: dict[Pointer, int] = {}
         around: dict[Pointer, int] = {}
@@ -74,12 +74,13 @@ class Drift:
             if at is None and sandbox.exchange.answer_headers.get(_AMENDED):
                 continue  # somebody knows, and has amended the sandbox's answer so that it says the same
             if at is None:
-                marked.append(Difference("drift", breach.pointer, breach.pointer, drift=breach.text))
+                place = breach.pointer
+                marked.append(Difference("drift", place, place, drift=breach.text, drift_place=place))
             elif marked[at].drift is None:
                 means = _BROKEN.get(breach.keyword, "against-schema")
                 if marked[at].kind == "null" and means == "required-missing":
                     means = "null-or-absent"
-                marked[at] = replace(marked[at], drift=breach.text, means=means)
+                marked[at] = replace(marked[at], drift=breach.text, drift_place=breach.pointer, means=means)
         return marked
 
     def schema(self, operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer) -> Schema | None:

@@ -121,6 +121,24 @@ def test_the_worst_comes_first_and_all_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("bank", "place"),
+    [
+        ({}, "/accounts is required"),
+        ({"accounts": [{"resourceId": "1"}]}, "/accounts/0/iban is required"),
+        ({SECRET: 1}, "/xxxxxx is not known there"),
+        ([], "the body must be an object, not an array"),
+    ],
+)
+@pytest.mark.parametrize("form", ["text", "html", "xml"])
+def test_a_complaint_about_an_answer_of_another_status_has_its_place(bank: Any, place: str, form: str) -> None:
+    json_type = (("Content-Type", "application/json"),)
+    refused = Response(400, json_type, to_json({}))
+    made = report(comparison((bank, refused), target="/v1/accounts"), "bank", hidden)
+
+    assert place in " ".join(forms(made)[form].split())
+
+
+@pytest.mark.parametrize(
     ("sandbox", "fails"),
     [
         ({"a": 1}, []),

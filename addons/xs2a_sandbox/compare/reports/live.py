@@ -18,7 +18,8 @@ SPARED = "a write, and --allow-writes was not given"
 
 _KEPT = 1000
 """Exchanges that differ, and others, that are kept for the report files; of more only the number is told."""
-_NAMED = 3
+_NAMED = 10
+"""Differences of one exchange that are shown, each in a line."""
 _LISTED = 50
 _SHORT = 60
 
@@ -96,7 +97,8 @@ class LiveReport:
         if exchange.trouble:
             self._once(f"cannot compare: {exchange.trouble} (said once, counted at the end)")
         elif new := self._grouped(exchange):
-            self.say(_line(exchange, new))
+            for line in _lines(exchange, new):
+                self.say(line)
 
     def _grouped(self, exchange: ComparedExchange) -> list[Finding]:
         """The findings that no exchange before had; the others are counted."""
@@ -165,11 +167,11 @@ class LiveReport:
             self.say(text)
 
 
-def _line(exchange: ComparedExchange, findings: Sequence[Finding]) -> str:
-    texts = [_described(finding) for finding in findings[:_NAMED]]
+def _lines(exchange: ComparedExchange, findings: Sequence[Finding]) -> Iterator[str]:
+    where = f"differs: {exchange.request} [{exchange.operation}]:"
+    yield from (f"{where} {_described(finding)}" for finding in findings[:_NAMED])
     if (more := len(findings) - _NAMED) > 0:
-        texts.append(f"{more} more")
-    return f"differs: {exchange.request} [{exchange.operation}]: {'; '.join(texts)}"
+        yield f"{where} {more} more"
 
 
 def _described(finding: Finding) -> str:

@@ -361,7 +361,7 @@ def _finding(difference: Difference, bank: _Shown, sandbox: _Shown, why: str | N
     kind, means, severity = difference.kind, difference.consequence, difference.severity
     if kind == "status":
         statuses = str(bank.entry.status), str(sandbox.entry.status)
-        return Finding(kind, means, severity, "status", *statuses, drift=difference.drift, why=why)
+        return Finding(kind, means, severity, "status", *statuses, drift=_breach(difference, bank), why=why)
     if difference.header:
         name = (sandbox if kind == "header-extra" else bank).header_name(difference.header)
         mine = ABSENT if kind == "header-extra" else bank.header(difference.header)
@@ -387,10 +387,21 @@ def _finding(difference: Difference, bank: _Shown, sandbox: _Shown, why: str | N
         pointer=place,
         bank_pointer=bank_place,
         by=difference.by,
-        drift=difference.drift,
+        drift=_breach(difference, bank),
         why=why,
         manner=manner(bank.raw(difference.bank_place), sandbox.raw(difference.place)) if is_scalar else None,
     )
+
+
+def _breach(difference: Difference, bank: _Shown) -> str | None:
+    """How the bank's answer breaks the schema, with the place where it is not that of the difference."""
+    place, text = difference.drift_place, difference.drift
+    if text is None or place is None or (difference.kind != "status" and place == difference.bank_place):
+        return text
+    shown, _, _ = bank.find(place)
+    if bank.lacks(place):
+        shown = (*shown, place[-1])  # a name of the schema's
+    return f"{printable(pointer_text(shown)) or 'the body'} {text}"
 
 
 def _sides(bank: str, sandbox: str) -> tuple[str, str]:

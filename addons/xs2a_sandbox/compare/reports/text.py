@@ -11,8 +11,8 @@ from xs2a_sandbox.compare.difference import SEVERITIES, Severity
 from xs2a_sandbox.compare.reports.report import DifferenceGroup, Report, refusal
 
 _COLOURS: dict[Severity, str] = {"high": "bold red", "medium": "yellow", "low": "cyan"}
-_MOST = 50
-"""Rows that are shown."""
+_MOST = 20
+"""Differences that are shown, the worst first."""
 
 
 def write(report: Report, console: Console) -> None:
@@ -23,7 +23,7 @@ def write(report: Report, console: Console) -> None:
         console.print()
         console.print(_differences(report.question.against, groups[:_MOST]))
         if (more := len(groups) - _MOST) > 0:
-            console.print(Text(f"and {more} more, which the other reports show", "dim"))
+            console.print(Text(f"and {more} more: --report FILE.html shows all of them", "dim"))
     remarks(report, console)
     if report.behaviour:
         _behaviour(report.behaviour, console)
