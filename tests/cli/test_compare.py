@@ -300,6 +300,45 @@ def test_a_recording_is_played_to_the_bank(bank: Callable[[Change], list[str]], 
     assert len(requests) == 2
 
 
+def test_links_to_the_own_address_are_the_same_and_pages_are_left_out(tmp_path: Path) -> None:
+    body = {"own": {"_links": {"self": {"href": f"{URL}/own/1"}}}}
+    tape = a_tape(tmp_path, "/own/1", 200, json.dumps(body))
+    (file,) = tape.glob("raw/*")
+    head, one = file.read_text().splitlines()
+    page = json.loads(one) | {"_target": "/sca/x"}
+    page["request"] = {"method": "GET", "url": f"{URL}/sca/x", "headers": []}
+    page["response"] = {**page["response"], "headers": [{"name": "Content-Type", "value": "text/html"}]}
+    answer = json.loads(one)
+    answer["response"]["headers"].append({"name": "Location", "value": f"{URL}/own/1"})
+    file.write_text("\n".join([head, json.dumps(answer)]) + "\n")
+    derived = CliRunner().invoke(cli, ["derive", str(tape), "--confdir", str(tmp_path)])
+    assert derived.exit_code == 0, derived.output
+    file.write_text("\n".join([head, json.dumps(answer), json.dumps(page)]) + "\n")
+
+    done = compare("--offline", tape, tape / "cassettes", "--confdir", tmp_path)
+
+    assert done.exit_code == 0, done.output
+    assert "1 same, 0 differ" in done.output
+    assert "left out: 1 request for pages of the bank" in done.stderr
+
+
+def test_a_bank_whose_paths_no_dialect_knows_gets_one_sentence(tmp_path: Path) -> None:
+    done = compare("--offline", a_tape(tmp_path, "/api/agreements", 200), "--dialect", "berlin-group-1.3")
+
+    (note,) = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
+    assert "no request is for an operation of the dialect berlin-group-1.3" in note
+    assert "--dialect" in note
+    assert "--cassettes" in note
+
+
+def test_a_bank_that_refuses_everything_for_want_of_a_token_is_asked_with_one(tmp_path: Path) -> None:
+    with FarBank(ok(b"{}", b"Content-Type: application/json", status=b"401 Unauthorized")) as far:
+        refused = compare(a_tape(tmp_path, "/v1/accounts", 200), "--bank", far.url, "--noise-reads", "off")
+
+    assert "the bank answered 401 to every request" in refused.stderr
+    assert "--header 'Authorization: Bearer …'" in refused.stderr
+
+
 def test_what_is_no_recording_is_said_once(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# A tape\n\nof a bank\n" * 9)
     done = compare("--offline", tmp_path / "README.md")

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -104,7 +104,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
     entries, lacking = _as_sent(tapes, vault, settings, engine) if vault else (entries, frozenset())
     if any(key for tape in tapes for key in tape.keys):
         engine.testdata = recorded_data(entries, engine.testdata)
-    steps = _recorded_steps(flags, entries, lacking)
+    steps = _recorded_steps(flags, entries, lacking, engine.interface)
     if flags.offline is None and (layers or not recorded):
         steps = [*of_examples(engine.interface, layers), *steps]
     if not steps:
@@ -130,6 +130,8 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
         if flags.against == "recording":
             options |= {"against": flags.against, "sandbox_url": entries[0].bank}
         result = asyncio.run(_play(steps, engine, real if flags.bank else None, **options))
+        for hint in _hints(result, flags, engine.interface.dialect):
+            click.echo(hint, err=True)
     before = read_tape(flags.behaviour).entries if flags.behaviour else entries
     title = flags.bank or str(flags.offline or recorded[0])
     question = _question(flags, before if flags.asks_nobody else entries, today)
@@ -175,11 +177,15 @@ def _sides(flags: ComparisonFlags, url: str, layers: Sequence[Path]) -> tuple[Re
     )
 
 
-def _recorded_steps(flags: ComparisonFlags, entries: Sequence[Exchange], lacking: frozenset[int]) -> list[Step]:
+def _recorded_steps(
+    flags: ComparisonFlags, entries: Sequence[Exchange], lacking: frozenset[int], interface: Interface
+) -> list[Step]:
     """The recorded requests that can be sent; says of the others why they are left out."""
     steps = [step for position, step in enumerate(recorded_steps.of_entries(entries)) if position not in lacking]
     if lacking:
         click.echo(_LACKING.format(counted(len(lacking), "request")), err=True)
+    if flags.against == "sandbox":
+        steps = _without(steps, recorded_steps.page_visits(steps, Index(interface)), _PAGES, "request")
     if not flags.bank or flags.allow_writes:
         return steps
     if flags.against == "recording":
@@ -191,6 +197,19 @@ def _without(steps: Sequence[Step], left_out: Sequence[Step], text: str, noun: s
     if left_out:
         click.echo(text.format(counted(len(left_out), noun)), err=True)
     return [step for step in steps if step not in left_out]
+
+
+def _hints(result: Result, flags: ComparisonFlags, dialect: str) -> Iterator[str]:
+    """What to do if all requests have failed for one reason."""
+    compared = [one for one in result.compared if one.bank and one.sandbox]
+    if not compared:
+        return
+    if all(one.bank and one.bank.status == 401 for one in compared) and flags.bank:
+        yield _NO_TOKEN.format("bank")
+    elif flags.against == "sandbox" and all(one.sandbox and one.sandbox.status == 401 for one in compared):
+        yield _NO_TOKEN.format("sandbox")
+    elif flags.against == "sandbox" and all(one.operation is None and one.verdict == "differs" for one in compared):
+        yield _OTHER_DIALECT.format(dialect)
 
 
 def _redactor(
@@ -247,6 +266,15 @@ def _as_sent(
 
 _OUTDATED = "left out: {} that the recording has another answer for later, as the bank has only the last"
 _ELSEWHERE = "note: the recording is of {}, and its real values are sent to {}"
+_NO_TOKEN = (
+    "note: the {} answered 401 to every request; if a token is missing or too old, name one:"
+    " --header 'Authorization: Bearer …'"
+)
+_OTHER_DIALECT = (
+    "note: no request is for an operation of the dialect {}: name that of the bank with --dialect, or lay cassettes"
+    " made from a recording of it over the dialect with --cassettes"
+)
+_PAGES = "left out: {} for pages of the bank, which no app reads"
 _ORPHANS = "left out: {} about what a write has made, as no write is sent without --allow-writes"
 _LACKING = "left out: {} that held a password, a token or the like in path, query or body: such are never kept"
 

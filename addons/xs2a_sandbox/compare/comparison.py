@@ -27,7 +27,7 @@ from xs2a_sandbox.errors import BankError, InvalidResponse
 from xs2a_sandbox.http import Headers, Request, Response, body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import OURS
-from xs2a_sandbox.http.target import split_target
+from xs2a_sandbox.http.target import client_url, split_target
 
 Side = Literal["recording", "bank", "sandbox"]
 Source = Literal["bank", "sandbox"]
@@ -198,6 +198,7 @@ class Comparison:
                 if self.bank:
                     again = await self._again(self.bank, request)
             else:
+                self._between.is_also_at(client_url(request, len(split_target(request.target).segments)))
                 sandbox = loaded_answer.take(request, answer, self.sandbox_url, 0.0)
                 bank, again = await self._ask_bank(request, "sandbox")
                 moved = await self._keep_step(request, bank)
@@ -227,6 +228,7 @@ class Comparison:
             request = self._between.to_right(request)
         elif written == "recording":
             request = self._recorded_sandbox.to_right(request)
+        self._between.is_also_at(client_url(request, len(split_target(request.target).segments)))
         moved = await self._keep_step(request, bank)
         return moved, await loaded_answer.ask(self.sandbox, request, self.sandbox_url)
 

@@ -19,6 +19,7 @@ _UNMISTAKABLE = 6
 """Characters from which a text cannot be an identifier by accident, wherever it stands."""
 _FREE_TEXT = frozenset("authorization digest signature".split())
 _MOST = 100_000
+_MOST_ADDRESSES = 20
 
 
 class Counterparts:
@@ -33,8 +34,14 @@ class Counterparts:
         self._to_right: dict[str, str] = {}
         self._to_left: dict[str, str] = {}
         self._left_base = left_base.rstrip("/")
-        self._right_base = right_base.rstrip("/")
+        self._right_bases = [right_base.rstrip("/")]
         self._on_learn = on_learn
+
+    def is_also_at(self, right_base: str) -> None:
+        """Adds another address of the right side: its links name the host that it was asked at."""
+        if right_base not in self._right_bases:
+            self._right_bases.append(right_base)
+            del self._right_bases[1:-_MOST_ADDRESSES]
 
     def learn(self, left: str, right: str) -> None:
         self.adopt(left, right)
@@ -91,13 +98,14 @@ class Counterparts:
 
     def _text(self, left: str, right: str, learn: bool) -> bool:
         """Links whose segments are counterparts, and sentences that mention such."""
-        mine, theirs = _own(left, self._left_base), _own(right, self._right_base)
+        right_base = next((base for base in self._right_bases if _own(right, base) != right), self._right_bases[0])
+        mine, theirs = _own(left, self._left_base), _own(right, right_base)
         if mine == theirs or self._alike(mine, theirs, learn):
             return True
         # What only one side sees as its own may lead to the same third for both.
         left, right = (
             base + own if own != text else text
-            for text, own, base in ((left, mine, self._left_base), (right, theirs, self._right_base))
+            for text, own, base in ((left, mine, self._left_base), (right, theirs, right_base))
         )
         return (mine, theirs) != (left, right) and self._alike(left, right, learn)
 

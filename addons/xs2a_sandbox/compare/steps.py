@@ -4,11 +4,14 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
+from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.compare.comparison import SAFE_METHODS, Result, Step
 from xs2a_sandbox.compare.identifiers import identifiers_in, names_in
 from xs2a_sandbox.http import Headers, Request, body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import FRAMING
+from xs2a_sandbox.http.media_type import media_type
+from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.state.session import HEADER
 
 _SENT_ANEW = FRAMING | {"accept-encoding"}
@@ -50,6 +53,17 @@ def with_fields(request: Request, fields: Sequence[tuple[str, str]]) -> Request:
     names = {name.lower() for name, _ in fields}
     own = (pair for pair in request.headers if pair[0].lower() not in names)
     return replace(request, headers=Headers((*own, *fields)))
+
+
+def page_visits(steps: Sequence[Step], index: Index) -> list[Step]:
+    """The requests of a browser for pages of the bank: they are none of the interface's, and are answered with HTML."""
+    return [
+        step
+        for step in steps
+        if step.recorded
+        and media_type(step.recorded.answer_headers.get("content-type")) == "text/html"
+        and index.find(step.request.method, split_target(step.request.target).segments).operation is None
+    ]
 
 
 def about_spared_writes(steps: Sequence[Step]) -> list[Step]:
