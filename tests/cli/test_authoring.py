@@ -128,3 +128,9 @@ def test_a_starter_where_one_is_told_to_put_it(here: Path) -> None:
 def test_coverage_for_people_and_programs(here: Path) -> None:
     assert "account-details" in run("coverage").output
     assert set(json.loads(run("coverage", "--format", "json").output)) == {"operations", "rules", "errors"}
+
+
+def test_init_of_the_folder_where_one_is_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = CliRunner().invoke(main.cli, ["init", "."])
+    assert (told.exit_code, told.output.splitlines()[-1]) == (0, "  xs2a-sandbox serve")

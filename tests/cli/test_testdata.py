@@ -32,6 +32,7 @@ DATA = {
         "anna": {"password": "x", "otp": "1", "methods": [{"authenticationMethodId": "sms"}]},
         "felix": {"password": "y", "otp": "2"},
     },
+    "clients": {"my-tpp": {"secret": "s", "name": "My TPP"}, "by-certificate": {}},
 }
 
 
@@ -65,6 +66,10 @@ def test_json() -> None:
         "psus": [
             {"id": "anna", "password": "x", "otp": "1", "methods": [{"authenticationMethodId": "sms"}]},
             {"id": "felix", "password": "y", "otp": "2", "methods": []},
+        ],
+        "clients": [
+            {"id": "my-tpp", "secret": "s", "name": "My TPP"},
+            {"id": "by-certificate", "secret": None, "name": None},
         ],
     }
 

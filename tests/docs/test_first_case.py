@@ -115,6 +115,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
         capture_output=True,
     )
     assert b"files written" in done.stdout
+    assert b"cd bank && xs2a-sandbox serve" in done.stdout
     process = user.serve()
     yield user
     process.terminate()

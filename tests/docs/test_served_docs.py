@@ -77,10 +77,11 @@ def test_a_page_is_html_that_needs_no_script_and_stays_alone(client: Client) -> 
 
 
 @pytest.mark.parametrize("name", site().names())
-def test_no_table_is_split(client: Client, name: str) -> None:
-    """Rows after a blank line are no rows but a paragraph that begins with a bar."""
+def test_no_table_is_split_and_no_link_broken(client: Client, name: str) -> None:
+    """Rows after a blank line are no rows but a paragraph that begins with a bar; a link with a blank is none."""
     html = client.get(f"{BASE}/{name}").body.decode()
     assert re.findall(r"<p>\|.{0,60}", html) == []
+    assert re.findall(r".{0,30}\]\([^)]*\)", re.sub(r"<code.*?</code>", "", html, flags=re.DOTALL)) == []
 
 
 def test_the_name_is_enough(client: Client) -> None:

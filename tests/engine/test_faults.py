@@ -83,6 +83,11 @@ rules:
     assert "did you mean rare?" in prefer(admin, "rule=rarer").error["text"]
 
 
+def test_an_error_about_nothing_that_was_named_has_no_gap_in_its_text(admin: Admin) -> None:
+    answer = admin.client.get("/v1/accounts", headers={PREFER: "error=consent-expired"})
+    assert answer.error["text"].endswith(" XS2A005E: consent expired")
+
+
 def test_a_wish_that_cannot_be_is_a_clear_error(admin: Admin) -> None:
     answer = prefer(admin, "error=consent-expird")
 

@@ -401,7 +401,9 @@ class Bank:
 
     def text(self, error: BankError) -> str:
         """The text of the error, in the dialect's words."""
-        return to_text(render(self.interface.errors[error.name].text, {**error.values, "path": error.path}))
+        text = to_text(render(self.interface.errors[error.name].text, {**error.values, "path": error.path}))
+        # Whoever wishes for an error need not name what it is about, which leaves a gap between two words.
+        return " ".join(text.split()) if any(value in ("", None) for value in error.values.values()) else text
 
     def reason(self, error: BankError, operation: str | None = None) -> str:
         """The error in a few words, for the log."""

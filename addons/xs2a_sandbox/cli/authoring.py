@@ -138,13 +138,17 @@ def init(directory: Path, scenario: str | None, dialect: str | None, base: str |
         written = init_files.write_dialect(directory, dialect, base or _BASE)
         file = directory / "cassettes" / dialect / "dialect.yaml"
         click.echo(f"{len(written)} files written. What your bank does otherwise goes into {file}; then:")
-        click.echo(f"  cd {shlex.quote(str(directory))} && xs2a-sandbox serve --dialect {dialect}")
+        click.echo(f"  {_going_to(directory)}xs2a-sandbox serve --dialect {dialect}")
         return
     if base is not None:
         raise click.UsageError("--from goes with --dialect NAME: the dialect of one's own that extends it")
     written = init_files.write(directory, scenario)
     click.echo(f"{len(written)} files written. Your own cases go into {directory / 'cassettes/cases'}; then:")
-    click.echo(f"  cd {shlex.quote(str(directory))} && xs2a-sandbox serve")
+    click.echo(f"  {_going_to(directory)}xs2a-sandbox serve")
+
+
+def _going_to(directory: Path) -> str:
+    return "" if directory.resolve() == Path.cwd() else f"cd {shlex.quote(str(directory))} && "
 
 
 def _check(settings: Settings, paths: Sequence[Path]) -> tuple[list[Problem], int]:

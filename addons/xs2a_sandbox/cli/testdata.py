@@ -15,7 +15,7 @@ Collections = Mapping[str, Mapping[str, Any]]
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def testdata(as_json: bool) -> None:
-    """List the preconfigured consents, accounts, payments and customers."""
+    """List the preconfigured consents, accounts, payments, customers and clients (TPPs that may ask for tokens)."""
     from xs2a_sandbox.engine.build import load_testdata
 
     settings = load_settings()
@@ -70,7 +70,11 @@ def _listed(collections: Collections, unknown_consents: Sequence[str]) -> dict[s
         {"id": id, "password": psu.get("password"), "otp": psu.get("otp"), "methods": psu.get("methods") or []}
         for id, psu in collections.get("psus", {}).items()
     ]
-    return {"consents": consents, "accounts": accounts, "payments": payments, "psus": psus}
+    clients = [
+        {"id": id, "secret": client.get("secret"), "name": client.get("name")}
+        for id, client in collections.get("clients", {}).items()
+    ]
+    return {"consents": consents, "accounts": accounts, "payments": payments, "psus": psus, "clients": clients}
 
 
 def _cell(value: Any) -> str:

@@ -1,6 +1,7 @@
 """The page behind `scaRedirect`, in process: every step and every ending."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
@@ -30,6 +31,20 @@ from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.state.session import SESSION_FAULTS
 
 # -- the way through
+
+
+def test_the_bar_of_steps_stays_the_same_to_the_end(client: Client) -> None:
+    (iban, *_) = [iban for iban, one in facts.accounts().items() if one["psuId"] == "zuzana"]
+    visit = a_consent(client, iban)
+    bars = [_bar(visit.open()), _bar(visit.send(customer="zuzana")), _bar(visit.send(method="chip-zuzana"))]
+    assert visit.step == "approve"
+    assert bars == [bars[0]] * 3
+    assert len(bars[0]) == 3
+
+
+def _bar(page: Answer) -> list[str]:
+    (bar,) = re.findall(r'<ol class="progress">(.*?)</ol>', page.body.decode(), re.DOTALL)
+    return re.findall(r"<span>(.+?)</span>", bar)
 
 
 def test_every_step_of_a_consent(client: Client) -> None:

@@ -103,7 +103,9 @@ def _mover(family: Family) -> Handler:
             raise BankError("status-invalid", id=id, status=status_of(family, resource))
         return {family.status: status_of(family, _resource(call, family, id))}
 
-    run.__doc__ = f"The {family.name} after an event of [its states](states.md#{family.machine.title.lower()})."
+    run.__doc__ = (
+        f"The {family.name} after an event of [its states](states.md#{family.machine.title.lower().replace(' ', '-')})."
+    )
     return action(
         f"move-{family.name}",
         raises=f"{_unknown(family)} status-invalid",

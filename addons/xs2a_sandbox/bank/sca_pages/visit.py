@@ -70,20 +70,21 @@ class Visit:
 
     @property
     def steps(self) -> list[str]:
-        """The steps that are known to come, or to have been."""
-        several = self.authorisation.get("signedIn") and len(methods_of(self.call, self.authorisation)) > 1
-        return [LOGIN, *([ACCOUNTS] if self.may_choose else []), *([METHOD] if several else []), APPROVE]
+        """The steps that come, or have been. Before somebody logs in it is supposed to be the first who may sign."""
+        psu = self.authorisation.get("psuId") or next(iter(self.customers), None)
+        several = len(methods_of(self.call, {"psuId": psu})) > 1
+        is_later = self._is_open_consent and is_bank_offered(self.resource) and not self.authorisation.get("signedIn")
+        chooses = self.may_choose or is_later
+        return [LOGIN, *([ACCOUNTS] if chooses else []), *([METHOD] if several else []), APPROVE]
 
     @property
     def may_choose(self) -> bool:
         """Tells if the customer chooses accounts: what a consent covers is settled once somebody has signed."""
-        resource = self.resource
-        return (
-            self.family.name == "consent"
-            and resource.get("consentStatus") == "received"
-            and not self.signed
-            and len(self.offered) > 1
-        )
+        return self._is_open_consent and len(self.offered) > 1
+
+    @property
+    def _is_open_consent(self) -> bool:
+        return self.family.name == "consent" and self.resource.get("consentStatus") == "received" and not self.signed
 
     @property
     def offered(self) -> list[str]:
