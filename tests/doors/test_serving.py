@@ -110,7 +110,18 @@ def refuses(url: str) -> bool:
 
 
 OF_FEATURES = {
-    *("aiohttp", "asn1crypto", "brotli", "greenlet", "hiredis", "holidays", "joserfc", "jsonschema", "lxml"),
+    *(
+        "aiohttp",
+        "asn1crypto",
+        "brotli",
+        "greenlet",
+        "hiredis",
+        "holidays",
+        "joserfc",
+        "jsonschema",
+        "lxml",
+        "markdown_it",
+    ),
     *("opentelemetry", "prometheus_client", "redis", "referencing", "rich", "zstandard"),
 }
 """What only one feature needs, which imports it when it is used."""
