@@ -2,8 +2,11 @@ import base64
 
 import pytest
 
+from tests.support.planting import BIRTHS
 from xs2a_sandbox.http.header_fields import FRAMING, NOISE
 from xs2a_sandbox.redaction import allowlist
+from xs2a_sandbox.redaction.rules import DEFAULT
+from xs2a_sandbox.redaction.values import Censor
 
 
 @pytest.mark.parametrize(
@@ -198,3 +201,24 @@ def test_the_lists_are_in_lower_case() -> None:
     ]
     places += [allowlist.TEXT_HEADERS, NOISE]
     assert sum(map(len, places)) == len(frozenset[str]().union(*places))
+
+
+@pytest.mark.parametrize("name", [*BIRTHS.split(), "PSU-Birth-Date"])
+def test_names_of_births_in_the_languages_of_banks(name: str) -> None:
+    assert allowlist.is_birth(name)
+
+
+@pytest.mark.parametrize("text", ["1968-04-17", "1968-04-17T10:00:00Z", "2011-12-31"])
+def test_a_date_of_long_ago_stays_only_under_the_name_of_an_event(text: str) -> None:
+    assert allowlist.is_long_ago(text)
+    censor = Censor(b"k" * 32, DEFAULT)
+    assert censor.member("x", text) != text
+    assert censor.member("transactionStatus", text) != text
+    assert all(
+        censor.member(name, text) == text for name in ("bookingDate", "validUntil", "dateFrom", "lastActionDate")
+    )
+
+
+@pytest.mark.parametrize("text", ["1970-01-01", "2012-01-01", "9999-12-31", "Thu, 01 Jan 1970 00:00:00 GMT", "1968"])
+def test_what_is_no_date_of_long_ago(text: str) -> None:
+    assert not allowlist.is_long_ago(text)

@@ -175,6 +175,16 @@ PLACES: Mapping[str, Plant] = {
 }
 
 
+BIRTHS = """
+born bday b_day bdate yob year_of_birth bornOn dateofbirth DateOfBirth placeAndDateOfBirth dob geburtsdatum geborenAm
+GEBDAT geb_datum date_naissance dateNaissance néLe fecha_nacimiento fechaNacimiento fecnac nacidoEl data_nascita
+dataDiNascita data_nascimento nascidoEm geboortedatum gebdatum fødselsdato foedselsdato födelsedatum född fodelsear
+syntymäaika syntymaaika sünniaeg dzimšanasDatums gimimoData data_urodzenia dataUrodzenia datum_narození
+datumNarodenia datumRojstva datumRođenja születésiDátum szuletesi_datum data_nașterii dataNasterii nascut dátaBreithe
+"""
+"""Names of when somebody was born, in the languages of the Union's banks."""
+
+
 class Planted(NamedTuple):
     secret: Secret
     entry: Exchange
@@ -211,6 +221,14 @@ def _numbers() -> Iterator[Planted]:
         "the year of a birth, in one name": ("1968", {"birthYear": 1968}),
         "a birth date": ("1968-04-17", {"person": {"birthday": "1968-04-17"}}),
         "a birth date in words": ("17.04.1968", {"geburtsdatum": "17.04.1968"}),
+        **{
+            f"a birth date under {name}": (f"{1950 + n}-04-1{n % 10}", {name: f"{1950 + n}-04-1{n % 10}"})
+            for n, name in enumerate(("born", "bday", "person", "type", "value", "x"))
+        },
+        **{
+            f"the year of a birth under {name}": (f"{1930 + n}", {name: {"year": 1930 + n}})
+            for n, name in enumerate(BIRTHS.split())
+        },
         "a latitude": ("48.218", {"geo": {"lat": 48.218, "lon": 16.391}}),
         "a longitude": ("16.391", {"longitude": "16.391"}),
         "coordinates": ("48.218", {"coordinates": [16.391, 48.218]}),

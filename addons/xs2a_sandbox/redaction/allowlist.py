@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from unicodedata import combining, normalize
 from urllib.parse import unquote
 
 from xs2a_sandbox.documents.formats import is_date, is_uuid
@@ -52,6 +53,11 @@ _MARKS = re.compile(
 )
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2}){8,}")
+_LONG_AGO = "2012"
+"""Banks show the dates of a few years. Whoever was born later hardly has an account that an app may read."""
+_EPOCHS = frozenset({"0001-01-01", "1900-01-01", "1970-01-01"})
+"""Dates that stand for none."""
+_LETTERS = str.maketrans({"ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ł": "l", "Ł": "L"})
 _LONGEST = 100
 """Characters of what is remembered: the names of members come again and again."""
 
@@ -81,12 +87,24 @@ def is_url(name: str) -> bool:
 
 def is_birth(name: str) -> bool:
     """True if what has this name says when somebody was born: the one kind of date that is a person's."""
-    return _is_birth(_words(name))
+    return _is_birth(_words(name if name.isascii() else _without_accents(name)))
 
 
 @lru_cache(4096)
 def _is_birth(words: tuple[str, ...]) -> bool:
-    return not _LISTS["birth-words"].isdisjoint(words) or any(word.startswith(_BIRTHS) for word in words)
+    said = (*words, "".join(words))
+    return not _LISTS["birth-words"].isdisjoint(said) or any(stem in word for word in words for stem in _BIRTHS)
+
+
+def is_event(name: str) -> bool:
+    """True if what has this name says when something happened at the bank: `bookingDate`, `validUntil`."""
+    words = _words(name)
+    return not {"date", "until"}.isdisjoint(words) and not _LISTS["event-words"].isdisjoint(words)
+
+
+def is_long_ago(text: str) -> bool:
+    """True for a moment that is more likely somebody's birthday than the date of a booking."""
+    return text[:10] < _LONG_AGO and text[:10] not in _EPOCHS and is_moment(text) and text[:1].isdecimal()
 
 
 def is_position(name: str) -> bool:
@@ -151,7 +169,7 @@ def is_plain(text: str) -> bool:
     if is_uuid(text):
         # Sixteen readable characters are no random number.
         return not all(0x20 <= byte < 0x7F for byte in bytes.fromhex(text.replace("-", "")))
-    return not text or text in ("true", "false") or is_moment(text)
+    return not text or text in ("true", "false") or (is_moment(text) and not is_long_ago(text))
 
 
 def is_name(name: str) -> bool:
@@ -248,6 +266,10 @@ def _has_any(name: str, kind: str) -> bool:
 def _last(name: str) -> str:
     words = _words(name)
     return words[-1] if words else ""
+
+
+def _without_accents(name: str) -> str:
+    return "".join(character for character in normalize("NFKD", name.translate(_LETTERS)) if not combining(character))
 
 
 def _words(name: str) -> tuple[str, ...]:

@@ -61,7 +61,9 @@ def _spotted(text: str, censor: "Censor", *, words: bool) -> str:
 
 def _spot(spot: re.Match[str], censor: "Censor", *, words: bool) -> str:
     text = spot[0]
-    if spot["kept"] or censor.is_trusted(text):
+    if spot["kept"]:
+        return censor.value(text) if allowlist.is_long_ago(text) else text
+    if censor.is_trusted(text):
         return text
     if spot["iban"]:
         # Words after an account number look as if they belonged to it.
@@ -250,6 +252,8 @@ class Censor:
             return text if not self.remembered.knows(text) else self.shaped(text)
         if allowlist.is_birth(name) or allowlist.is_position(name) or (allowlist.is_device(name) and is_uuid(text)):
             return self.replaced(text)
+        if allowlist.is_event(name) and allowlist.is_moment(text):
+            return text
         if allowlist.is_personal(name):
             return self._of_a_person(text, depth)
         if allowlist.is_code(name):
@@ -314,6 +318,8 @@ class Censor:
         if allowlist.is_plain(text):
             # That of a device, wherever else it stands.
             return self.remembered.replaced(text) if is_uuid(text) and self.remembered.knows(text) else text
+        if allowlist.is_long_ago(text):
+            return self._made(text, self._pseudonyms.date(text))
         if compact_iban(text):
             return self._made(text, self._pseudonyms.iban(text))
         if ("." in text or ":" in text) and is_ip(text):
@@ -348,7 +354,8 @@ class Censor:
 
     def careful(self, text: str) -> str:
         """A text that is harmless by its place, as far as it is made of words and short numbers."""
-        return text if allowlist.is_moment(text) or vocabulary.is_bare(text) else self._piecewise(text)
+        is_harmless = vocabulary.is_bare(text) or (allowlist.is_moment(text) and not allowlist.is_long_ago(text))
+        return text if is_harmless else self._piecewise(text)
 
     def prose(self, text: str) -> str:
         """Redacts what is said to somebody, such as the text of an error. As it may quote anything, nobody is told."""

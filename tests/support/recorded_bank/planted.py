@@ -150,6 +150,7 @@ KINDS: Mapping[str, Callable[[Random], str]] = {
     "phone": lambda r: f"+43 {r.choice(['664', '676', '699'])} {_digits(r, 8)}",
     "tax number": lambda r: f"{r.choice(['ATU', 'SI', 'FI'])}{_digits(r, 8)}",
     "birth number": lambda r: f"{_digits(r, 4)} {_digits(r, 6)}",
+    "birth date": lambda r: f"{r.randint(1931, 2009)}-{r.randint(1, 12):02}-{r.randint(10, 28)}",
     "ipv4": lambda r: f"{r.choice([81, 84, 91, 178])}.{r.randint(20, 250)}.{r.randint(20, 250)}.{r.randint(20, 250)}",
     "ipv6": lambda r: f"2a02:8388:{':'.join(f'{r.randint(0x1000, 0xFFFF):x}' for _ in range(6))}",
     "pan": _luhn,
