@@ -537,3 +537,41 @@ def test_an_endpoint_is_no_secret(name: str) -> None:
     server = entry(answer_body=dump({name: "https://api.bank.example/psd2/oauth2/token", "token": "a"}))
     answer = json.loads(Redactor(KEY).entry(server).answer_body)
     assert answer == {name: "https://api.bank.example/psd2/oauth2/token", "token": "dropped"}
+
+
+def test_a_prefix_is_the_same_in_paths_and_links_on_every_machine() -> None:
+    for prefix, path in (
+        ("hydrogen", "v1/accounts"),
+        ("psd2-ie", ".well-known/openid-configuration"),
+        ("x", "consents"),
+    ):
+        links = [f"/{prefix}/{path}", f"https://other.bank.example/{prefix}/{path}", f"https://bank.example/{prefix}"]
+        body = dump({"_links": [{"href": link} for link in links]})
+        for key in (b"k" * 32, b"l" * 32):
+            redacted = Redactor(key).entry(entry(f"/{prefix}/{path}", answer_body=body))
+            assert redacted.target == f"/{prefix}/{path}"
+            assert all(f"/{prefix}" in link["href"] for link in json.loads(redacted.answer_body)["_links"])
+
+
+def test_somebody_before_a_resource_is_no_prefix() -> None:
+    for path in ("/customers/anna/accounts", "/users/huber/v1/accounts", "/x/y/anna/accounts", "/4711-0815/accounts"):
+        assert Redactor(KEY).entry(entry(path)).target != path
+
+
+def test_what_the_interface_says_stays() -> None:
+    body = {"code": "A-401-02", "title": "Agreement lookup mismatch", "status": 401, "type": "https://bank.example/errors",
+            "errorCode": "E4711", "A-401-02": "x", "@type": "valid", "größe": 1}  # fmt: skip
+    redacted = Redactor(KEY).entry(entry("/api/agreements", answer_body=dump(body)))
+    assert redacted.target == "/api/agreements"
+    kept = json.loads(redacted.answer_body)
+    assert kept.keys() == body.keys()
+    assert {name: kept[name] for name in ("code", "title", "errorCode", "@type")} == {
+        name: body[name] for name in ("code", "title", "errorCode", "@type")
+    }
+
+
+def test_a_title_is_a_problem_s_only_beside_its_type_and_status() -> None:
+    body = {"title": "Anna Huber", "status": "active"}
+    assert b"Anna" not in Redactor(KEY).entry(entry(answer_body=dump(body))).answer_body
+    problem = {"title": "Account AT611904300234573201 mismatch", "status": 404, "type": "x"}
+    assert b"AT61190" not in Redactor(KEY).entry(entry(answer_body=dump(problem))).answer_body

@@ -14,7 +14,7 @@ from unicodedata import combining, normalize
 from urllib.parse import unquote
 
 from xs2a_sandbox.documents.formats import is_date, is_uuid
-from xs2a_sandbox.redaction.vocabulary import Kind, kind, word_lists
+from xs2a_sandbox.redaction.vocabulary import Kind, is_bare, kind, strange, word_lists
 
 _LISTS = word_lists(Path(__file__).with_name("allowlist.txt"))
 _BIRTHS = tuple(_LISTS["birth-stems"])
@@ -42,9 +42,13 @@ _HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\
 _CHUNK = re.compile(r"[A-Za-z0-9]+", re.ASCII)
 _CHANGE = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", re.ASCII)
 _FEW, _LONG_NAME = 4, 28
+_CODE_DIGITS = 5
 _VERSION = re.compile(r"v\d+(?:\.\d+)*", re.ASCII)
 _PREFIX = re.compile(r"[a-z]+\d{0,2}(?:[-_.][a-z0-9]{1,20}){0,4}|[A-Z]{2,8}", re.ASCII)
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,60}", re.ASCII)
+_FEW_SEGMENTS = 2
+"""Of an interface without a version a longer path may name somebody before its resource."""
+_NAME = re.compile(r"[@$#]?[^\W\d][\w.-]{0,60}(?::[\w.-]{1,60})?")
+_NUMBERED_CODE = re.compile(r"[A-Z]{1,10}(?:[-_.]?\d{1,3}){1,3}", re.ASCII)
 _MARKS = re.compile(
     r"""[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11}  # begins like an IBAN
         |@ | \d(?:[ .-]?\d){8}                                    # e-mail, card, telephone, account
@@ -123,7 +127,8 @@ def is_quantity(name: str) -> bool:
 
 def is_code(name: str) -> bool:
     """True if what has this name is a code, or some of them."""
-    return name.lower() in CODES or _last(name) in _LISTS["code-words"]
+    is_of_an_error = _last(name) in ("code", "codes") and _has_any(name, "error-words")
+    return name.lower() in CODES or _last(name) in _LISTS["code-words"] or is_of_an_error
 
 
 def is_bic(name: str, text: str) -> bool:
@@ -134,9 +139,16 @@ def is_code_value(text: str) -> bool:
     """True for what is a code where codes stand: `SALA`, `NTRF+177+9310`, `SCHEME_PAUSED` with one word at least."""
     if text in _LISTS["code-values"]:
         return True
+    if is_numbered_code(text):
+        return True
     if _ENUMERATED.fullmatch(text):
         return any(kind(part) is Kind.WORD for part in text.split("_"))
     return _BOOKING_CODE.fullmatch(text) is not None and kind(text[:4]) is Kind.WORD
+
+
+def is_numbered_code(text: str) -> bool:
+    """True for `A-401-02`: an id has more digits."""
+    return _NUMBERED_CODE.fullmatch(text) is not None and sum(map(str.isdecimal, text)) <= _CODE_DIGITS
 
 
 def is_prose(name: str) -> bool:
@@ -182,13 +194,13 @@ def _is_name(name: str) -> bool:
     chunks = _CHUNK.findall(name)
     if not _NAME.fullmatch(name) or _is_numbered(name, chunks) or any(map(_is_random, chunks)):
         return False
-    return not any(map(has_marks, readings(name)))
+    return not any(map(has_marks, readings(name.lstrip("@$#"))))
 
 
 def _is_numbered(name: str, chunks: list[str]) -> bool:
     """True if several chunks are an id rather than a name: `KD-4711-081`, and without a word `K7Q2-DHJC`."""
     digits = sum(map(str.isdecimal, name))
-    if len(chunks) < 2 or not digits or kind(name) is Kind.WORD:
+    if len(chunks) < 2 or not digits or kind(name) is Kind.WORD or is_numbered_code(name):
         return False
     return digits > _FEW or (
         name.isupper() and not any(len(chunk) > 2 and kind(chunk) is Kind.WORD for chunk in chunks)
@@ -207,12 +219,23 @@ def _is_random(chunk: str) -> bool:
 
 
 def prefix(segments: Sequence[str]) -> int:
-    """The number of segments in front of the version of an interface, where no resource is named: `/sx/v1/accounts`."""
+    """The number of segments in front of an interface, where nobody is named: `/sx/v1/accounts`, `/sx/.well-known/x`.
+
+    An interface begins with its version, or else with one of the usual resources.
+    """
     version = next((place for place, segment in enumerate(segments) if _VERSION.fullmatch(segment)), 0)
-    before = [segment for segment in segments[:version] if segment]
-    return (
-        version if all(_PREFIX.fullmatch(part) and is_name(part) and not _is_of_persons(part) for part in before) else 0
-    )
+    start = version or next((place for place, segment in enumerate(segments) if segment in _LISTS["resources"]), 0)
+    before = [segment for segment in segments[:start] if segment]
+    if not version and len(before) > _FEW_SEGMENTS:
+        return 0
+    is_harmless = all(_PREFIX.fullmatch(part) and is_name(part) and not _is_of_persons(part) for part in before)
+    return start if is_harmless else 0
+
+
+def is_kept_segment(segments: Sequence[str], place: int) -> bool:
+    """True if the segment of a recorded path stands there as it was sent, as far as can be told without the bank."""
+    segment = segments[place]
+    return place < prefix(segments) or is_bare(segment) or not strange(segment)
 
 
 def _is_of_persons(segment: str) -> bool:

@@ -47,6 +47,8 @@ _DIAGNOSIS = frozenset({("sandbox", "signature", "reason"), ("sandbox", "signatu
 """Places where the sandbox says in words what is wrong with a signature: nothing of it is in them."""
 _LINKS_OF_A_VISIT = frozenset(("scaredirect", "scaoauth"))
 """Links that a payment user is sent to."""
+_PROBLEM = frozenset(("title", "type", "status"))
+"""Members of a problem's details."""
 _AUTHORISATION = frozenset("access_token id_token redirect_uri refresh_token state".split())
 """Members beside which `code` is an authorisation code."""
 
@@ -244,11 +246,20 @@ class _Members:
                 return [self.walk(each, name, (*place, str(n)), action, secret) for n, each in enumerate(value)]
             case dict():
                 codes = not _AUTHORISATION.isdisjoint(value)
+                is_problem = value.keys() >= _PROBLEM and action is None
                 return dict(
-                    self._member(key, inner, place, action, secret or (codes and key == "code"))
+                    self._title(inner, place)
+                    if is_problem and key == "title" and isinstance(inner, str)
+                    else self._member(key, inner, place, action, secret or (codes and key == "code"))
                     for key, inner in value.items()
                 )
         return value
+
+    def _title(self, text: str, place: tuple[str, ...]) -> tuple[str, Any]:
+        """The title of a problem (RFC 9457): the same words for all of its kind."""
+        if "title" in self._rules.members or self._rules.path((*place, "title")):
+            return self._member("title", text, place, None, False)
+        return "title", without_data(text, self._censor)
 
     def _member(
         self, key: str, value: Any, place: tuple[str, ...], action: Action | None, secret: bool

@@ -54,6 +54,7 @@ class Redactor:
         """The exchange as it may be written to disk."""
         before = self._censor.count
         bank = self._censor.trust(entry.bank)
+        self._censor.trust_prefix(entry.target)
         headers, body = self._message(entry.headers, entry.body)
         answer_headers, answer_body = self._message(entry.answer_headers, entry.answer_body)
         redacted = replace(

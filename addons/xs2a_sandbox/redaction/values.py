@@ -215,6 +215,14 @@ class Censor:
                 self._hosts |= {host, host.rpartition(":")[0] or host}
         return f"{parts['scheme']}://{authority}{parts['path']}"
 
+    def trust_prefix(self, target: str) -> None:
+        """Keeps from now on, wherever a path names it, what stands before the interface in a path of the bank's own."""
+        segments = [unquote(segment) for segment in target.partition("?")[0].split("/")]
+        words = {segment for segment in segments[: allowlist.prefix(segments)] if segment}
+        if not words <= self._words:
+            with self._lock:
+                self._words |= words
+
     def is_trusted(self, host: str) -> bool:
         low = host.lower()
         return low in self._hosts or _LOOPBACK.fullmatch(low.rpartition(":")[0] or low) is not None

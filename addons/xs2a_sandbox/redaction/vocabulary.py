@@ -24,6 +24,8 @@ _PREFIXED = re.compile(r"(?:D[aeiu]|Del|Della|L[ae]|Ma?c|San|St|V[ao]n)(?=[A-Z])
 _LOCALE = re.compile(r"[a-z]{2}[-_][A-Z]{2}", re.ASCII)
 _LONGEST = 100
 """Characters of a piece: longer ones are no words, and are not remembered."""
+_SINGULAR = 8
+"""Characters of a singular at least."""
 _DIGITS = 4
 """Digits of one piece at most: years, counts and versions, but no accounts."""
 
@@ -178,7 +180,14 @@ def _listed(piece: str) -> Kind | None:
     codes, kinds = _vocabulary()
     if piece in codes:
         return Kind.WORD
-    return kinds.get(piece.lower()) or (Kind.BARE if len(piece) == 1 else None)
+    word = piece.lower()
+    return kinds.get(word) or _plural(word, kinds) or (Kind.BARE if len(piece) == 1 else None)
+
+
+def _plural(word: str, kinds: Mapping[str, Kind]) -> Kind | None:
+    """`agreements` says no more than `agreement`; short words with an `s` are often names."""
+    is_one = len(word) > _SINGULAR and word.endswith("s") and kinds.get(word[:-1]) is Kind.WORD
+    return Kind.WORD if is_one else None
 
 
 def _part(part: str) -> Kind:
