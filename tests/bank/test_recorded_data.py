@@ -1,11 +1,13 @@
 """The test data that a recording shows: the sandbox answers from it what the recorded bank has answered."""
 
 import asyncio
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from tests.support.engine_client import an_engine
@@ -14,6 +16,7 @@ from xs2a_sandbox.bank.recorded_data import recorded_data
 from xs2a_sandbox.bank.testdata import TestData
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.documents.formats import is_iban
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http.exchange import Exchange
 
@@ -112,3 +115,95 @@ def test_a_redacted_recording_of_a_bank_that_speaks_the_dialect_shows_no_differe
     done = CliRunner().invoke(cli, words, prog_name="xs2a-sandbox")
     assert done.exit_code == 0, done.output
     assert "12 same, 0 differ" in done.output
+
+
+def offline(conf: Path, *exchanges: Exchange, more: tuple[str, ...] = ()) -> Any:
+    tape = redacted_tape(conf, *exchanges)
+    (conf / "vault").unlink()
+    words = ["compare", "--offline", str(tape.path), "--confdir", str(conf), "--fail-on", "low", *more]
+    return CliRunner().invoke(cli, words, prog_name="xs2a-sandbox")
+
+
+@pytest.mark.parametrize("part", [slice(3, 4), slice(4, 5), slice(3, 6), slice(0, 1)])
+def test_reads_without_a_list_of_accounts_compare_too(tmp_path: Path, part: slice) -> None:
+    done = offline(tmp_path / "conf", *journey()[part])
+    assert done.exit_code == 0, done.output
+    assert "adopted from the recording: 1 customer, " in done.output
+
+
+def payment_journey() -> list[Exchange]:
+    bank = an_engine()
+    body = {
+        "debtorAccount": {"iban": IBAN}, "creditorAccount": {"iban": "DE89370400440532013000"},
+        "creditorName": "Bäckerei", "instructedAmount": {"currency": "EUR", "amount": "12.50"},
+    }  # fmt: skip
+    headers = Headers(
+        [("X-Request-ID", CONSENT), ("Content-Type", "application/json"), ("PSU-IP-Address", "81.20.30.40"),
+         ("PSU-ID", "anna"), ("TPP-Redirect-URI", "https://app.example/back")]
+    )  # fmt: skip
+
+    async def ask(method: str, target: str, content: bytes) -> Exchange:
+        request = Request(method, target, headers, content, "bank.example")
+        return Exchange.of(request, await bank.answer(request), "https://bank.example", Clock().now(), 1.0)
+
+    async def walk() -> list[Exchange]:
+        made = await ask("POST", "/v1/payments/sepa-credit-transfers", json.dumps(body).encode())
+        assert made.status in (200, 201), made.answer_body
+        id = json.loads(made.answer_body)["paymentId"]
+        paths = [f"/v1/payments/sepa-credit-transfers/{id}/status", f"/v1/payments/sepa-credit-transfers/{id}"]
+        return [made, *[await ask("GET", path, b"") for path in paths]]
+
+    return asyncio.run(walk())
+
+
+def test_a_payment_alone_shows_who_pays(tmp_path: Path) -> None:
+    done = offline(tmp_path / "conf", *payment_journey())
+    # The link for the payment user may be another one, as it names the sandbox.
+    assert "2 same, 1 differ" in done.output or "3 same, 0 differ" in done.output, done.output
+    assert "/transactionStatus" not in done.output
+
+
+@pytest.mark.parametrize("prefix", ["/v1", "/v1.3.8", "/v3", "/psd2/berlin/v2", ""])
+def test_accounts_are_found_below_any_version(prefix: str) -> None:
+    data = collections_of(
+        taped(f"{prefix}/accounts", listed(IBAN)), taped(f"{prefix}/consents/{CONSENT}", {"access": {}})
+    )
+    assert list(data["accounts"]) == [IBAN]
+    assert CONSENT not in data["consents"] or data["consents"][CONSENT]["accounts"] == []
+
+
+def test_an_account_whose_iban_comes_later_is_one() -> None:
+    balance = {"balanceAmount": {"currency": "CHF", "amount": 1.5}, "balanceType": "expected"}
+    headers = [("Consent-ID", CONSENT)]
+    early = taped("/v1/accounts/r0/balances", {"balances": [balance]}, headers=headers)
+    (made,) = collections_of(early)["accounts"].items()
+    assert is_iban(made[0])
+    assert made[1]["resourceId"] == "r0"
+    data = collections_of(early, taped("/v1/accounts", listed(IBAN), headers=headers))
+    assert list(data["accounts"]) == [IBAN] == data["consents"][CONSENT]["accounts"]
+    assert data["accounts"][IBAN]["balances"][0]["balanceAmount"] == {"currency": "CHF", "amount": "1.5"}
+
+
+def test_consents_and_payments_for_accounts_of_ours_stay() -> None:
+    there = TestData({"accounts": {IBAN: {"name": "Anna"}}, "psus": {"anna": {}}, "consents": {}, "payments": {}}, ())
+    payment = {"debtorAccount": {"iban": IBAN}, "creditorName": "x"}
+    data = collections_of(
+        taped("/v1/accounts", listed(IBAN), headers=[("Consent-ID", CONSENT)]),
+        taped(f"/v1/payments/sepa-credit-transfers/{PAYMENT}", payment),
+        data=there,
+    )
+    assert data["consents"][CONSENT]["accounts"] == [IBAN]
+    assert PAYMENT in data["payments"]
+    assert data["accounts"] == {IBAN: {"name": "Anna"}}
+
+
+def test_what_is_adopted_is_in_the_form_of_the_specification(tmp_path: Path) -> None:
+    name = "Müller".encode().decode("cp1252")
+    reference = {"resourceId": "r", "iban": IBAN, "currency": "eur", "product": name, "displayName": "Mu\u0308ller"}
+    account = collections_of(taped("/v1/accounts", {"accounts": [reference]}))["accounts"][IBAN]
+    assert (account["currency"], account["product"], account["displayName"]) == ("EUR", "Müller", "Müller")
+    exchanges = journey()[:1]
+    body = exchanges[0].answer_body.replace(b'"EUR"', b'"eur"')
+    done = offline(tmp_path / "conf", replace(exchanges[0], answer_body=body))
+    assert done.exit_code == 1, done.output
+    assert "/currency" in done.output

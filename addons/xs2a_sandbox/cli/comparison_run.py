@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from xs2a_sandbox.authoring.examples import compose, examples
-from xs2a_sandbox.bank.recorded_data import recorded_data
+from xs2a_sandbox.bank.recorded_data import adopted, recorded_data
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.clock import Clock
@@ -103,7 +103,9 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
     engine = build(settings)
     entries, lacking = _as_sent(tapes, vault, settings, engine) if vault else (entries, frozenset())
     if any(key for tape in tapes for key in tape.keys):
-        engine.testdata = recorded_data(entries, engine.testdata)
+        own, engine.testdata = engine.testdata, recorded_data(entries, engine.testdata)
+        if what := adopted(own, engine.testdata):
+            click.echo(f"adopted from the recording: {what}", err=True)
     steps = _recorded_steps(flags, entries, lacking, engine.interface)
     if flags.offline is None and (layers or not recorded):
         steps = [*of_examples(engine.interface, layers), *steps]
