@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -279,3 +280,29 @@ def test_the_derived_dialect_passes_lint(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(cli, ["lint"], env={"XS2A_SANDBOX_DIALECT": "mine"})
     assert (result.exit_code, "no problems" in result.output) == (0, True), result.output
+
+
+@pytest.mark.parametrize("body", [b"", b"<Document/>"])
+def test_what_no_dialect_can_say_is_told_and_the_rest_is_learned(body: bytes, tmp_path: Path) -> None:
+    entries = [
+        replace(entry, answer_body=body) if re.fullmatch(r".*/payments/[^/]+/[^/]+", entry.target) else entry
+        for entry in recorded()
+        if entry.method == "GET" or entry.status < 300
+    ]
+    derived = learn(tmp_path, entries)
+    assert any("payment-record: this answers 200 with nothing" in line for line in derived.unknown)
+    assert derived.alike > len(entries) / 2
+
+
+def test_where_the_draft_fails_nothing_is_learned_of_the_banks_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("scaStatus")
+
+    monkeypatch.setattr("xs2a_sandbox.bank.bank.Bank.perform", fail)
+    derived = learn(tmp_path, recorded())
+    changes = yaml_reader.parse(derived.files["dialect.yaml"], Path("dialect.yaml")).value.get("changes", {})
+    assert "internal" not in changes.get("errors", {})
+    assert "Traceback" not in caplog.text
+    assert any("instead of" in line for line in derived.unknown)

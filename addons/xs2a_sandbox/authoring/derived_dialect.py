@@ -153,11 +153,15 @@ def _drafted(interface: Interface, nearness: Nearness, tape: Tape, schemas: Sche
     draft.options, draft.unknown = learned.options, list(learned.unknown)
     draft.data = _data(tape, draft)
     _learn_operations(draft, interface, learned_courses, schemas)
+    _leave_unreadable(draft, schemas)
     _keep_usual(draft, tape, schemas, learned_courses)
     _make_by_effects(draft, interface, _rehearsed(draft, tape, schemas, learned_courses))
+    _leave_unreadable(draft, schemas)
     _learn_errors(draft, interface, _rehearsed(draft, tape, schemas, learned_courses))
+    _leave_unreadable(draft, schemas)
     draft.rehearsed = _rehearsed(draft, tape, schemas, learned_courses)
     draft.rules = list(null_members(zip(exchanges, draft.rehearsed, strict=True)))
+    _leave_unreadable(draft, schemas)
     if draft.rules:
         draft.rehearsed = _rehearsed(draft, tape, schemas, learned_courses)
     _answer_as_recorded(draft, tape, schemas, learned_courses)
@@ -320,7 +324,8 @@ def _learn_errors(draft: _Draft, interface: Interface, rehearsed: Sequence[Rehea
     for exchange, outcome in zip(draft.exchanges, rehearsed, strict=True):
         if exchange.succeeded or exchange.operation is None:
             continue
-        if outcome.error and outcome.error in interface.errors:
+        # A request on which the dialect itself fails shows no error of the bank's.
+        if outcome.error and outcome.error != "internal" and outcome.error in interface.errors:
             raised.append((outcome.error, exchange))
     draft.errors = learn_errors(raised, interface.errors, _every_error(interface))
     draft.unknown += draft.errors.unknown
@@ -424,6 +429,38 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _without_nulls(member) for name, member in value.items() if member is not None}
     return list(value) if isinstance(value, list) else value
+
+
+def _leave_unreadable(draft: _Draft, schemas: Schemas) -> None:
+    """Takes back what no cassette can say, each by itself, and says so; the rest stays learned."""
+    if not _trouble(_cassette(draft), schemas):
+        return
+    base = {"cassette": 1, "extends": draft.base}
+    for id, made in draft.operations.items():
+        if made.value and (trouble := _trouble({**base, "changes": {"operations": {id: made.value}}}, schemas)):
+            made.value = {}
+            made.unknown.append(f"{id}: {trouble} ({_listed(made.places)}), so it stays documented")
+    for name, (value, places) in list(draft.errors.errors.items()):
+        if trouble := _trouble({**base, "changes": {"errors": {name: value}}}, schemas):
+            del draft.errors.errors[name]
+            draft.unknown.append(f"the error {name}: {trouble} ({_listed(places)})")
+    for rule in list(draft.rules):
+        if trouble := _trouble({**base, "rules": [rule.value]}, schemas):
+            draft.rules.remove(rule)
+            draft.unknown.append(f"{trouble} ({_listed(rule.places)})")
+
+
+def _trouble(cassette: Mapping[str, Any], schemas: Schemas) -> str | None:
+    """The first problem of a cassette; None if it can be read."""
+    with TemporaryDirectory() as directory:
+        folder = Path(directory) / "derived"
+        folder.mkdir()
+        (folder / DIALECT).write_text(yaml_text(cassette), encoding="utf-8")
+        try:
+            layers.read([[folder]], schemas, NAMED)
+        except Unreadable as error:
+            return error.problems[0].text
+    return None
 
 
 def _rehearsed(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: Courses) -> list[Rehearsed]:

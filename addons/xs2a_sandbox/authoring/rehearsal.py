@@ -1,7 +1,9 @@
 """A dialect tried on a recording: its requests are asked of it, and its answers held against the bank's."""
 
 import asyncio
+import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -20,6 +22,8 @@ from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.recording.learning.courses import Courses
 from xs2a_sandbox.state import MemoryStore
+
+_log = logging.getLogger("xs2a_sandbox")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,22 @@ def rehearse(
                 rehearsed.append(Rehearsed(step.recorded, answer, error, unlike, compared.verdict == "same"))
         return rehearsed
 
-    return asyncio.run(play())
+    with _without_tracebacks():
+        return asyncio.run(play())
+
+
+@contextmanager
+def _without_tracebacks() -> Iterator[None]:
+    """Where a draft of a dialect fails, the outcome says so: it is no failure of the program."""
+
+    def is_told(record: logging.LogRecord) -> bool:
+        return not record.exc_info
+
+    _log.addFilter(is_told)
+    try:
+        yield
+    finally:
+        _log.removeFilter(is_told)
 
 
 def differences(recorded: Exchange, answer: Exchange) -> Iterator[str]:
