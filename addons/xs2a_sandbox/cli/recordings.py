@@ -141,7 +141,7 @@ def _read(source: Path) -> "Foreign | Mappings":
     if "mappings" in kinds or "request" in kinds:
         from xs2a_sandbox.recording.importers import wiremock
 
-        return wiremock.read(value, source, source.parent.parent / wiremock.FILES)
+        return wiremock.read(value, source, wiremock.body_folders(source.parent))
     raise ConfigError(f"{source}: this is no HAR file, dump of mitmproxy, Postman collection or mapping of WireMock")
 
 

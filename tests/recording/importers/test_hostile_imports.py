@@ -124,7 +124,7 @@ def test_whatever_stands_anywhere_in_json(
         elif kind == "Postman":
             exchanges = postman.read(value, file, START) if isinstance(value, dict) else read_har(value, file)
         else:
-            imported = wiremock.rules(wiremock.read(value, file, file.parent), None, START)
+            imported = wiremock.rules(wiremock.read(value, file, (file.parent,)), None, START)
             target = wiremock.write(imported, file, Path(mkdtemp()), START, redacted=False)
             reader.parse(yaml_reader.read(target), Schemas([bundled("schemas")]), problems := [])
             assert not problems

@@ -24,7 +24,7 @@ def mapping(request: Any = None, response: Any = None, **parts: Any) -> dict[str
 
 
 def imported(*mappings: Any, files: Path = Path("nowhere"), redact: Redact | None = None) -> Imported:
-    return rules(read({"mappings": list(mappings)}, FILE, files), redact, START)
+    return rules(read({"mappings": list(mappings)}, FILE, (files,)), redact, START)
 
 
 def rule(request: Any = None, response: Any = None, **options: Any) -> Mapping[str, Any]:
@@ -248,8 +248,10 @@ def inexpressible() -> Iterator[tuple[Any, str]]:
     yield {"request": {"urlPath": "/v1/{a}"}}, "its path has braces, which are parameters here"
     yield {"request": {"urlPath": "/" + "x" * 70_000}}, "its request takes more than 64 KiB"
     for pattern, reason in (
-        ({"equalToXml": "<a/>"}, "its body is matched by equalToXml"),
-        ({"equalToJson": "${json-unit.any-string}"}, "its body is matched by placeholders"),
+        ({"equalToXml": "<a"}, "its body is matched by XML that cannot be read"),
+        ({"matchesXPath": "//a"}, "its body is matched by matchesXPath"),
+        ({"equalToJson": "${json-unit.any-string}"}, "its body is matched by one placeholder"),
+        ({"equalToJson": {"a": "${json-unit.matches:x}"}}, "by the placeholder ${json-unit.matches:x}"),
         ({"matchesJsonPath": "$..a"}, "its body is matched by the JSONPath $..a"),
         ({"matches": "a+"}, "its body is matched by a regular expression"),
     ):
@@ -296,15 +298,63 @@ def test_what_a_redacted_recording_cannot_hold_is_left_out() -> None:
         (mapping(priority="1"), "the priority is '1'"),
         (mapping(response={"status": "200"}), "the status is '200'"),
         (mapping(response={"fixedDelayMilliseconds": -1}), "the delay is -1"),
-        (mapping(response={"bodyFileName": "../x"}), "leads out of the folder"),
-        (mapping(response={"bodyFileName": "x"}), "cannot be read"),
     ],
 )
 def test_mistakes_have_a_place(value: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=rf"bank\.json: .*{complaint}"):
-        rules(read(value, FILE, Path("nowhere")), None, START)
+        rules(read(value, FILE, (Path("nowhere"),)), None, START)
 
 
 def test_an_empty_folder_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="has no mappings"):
         read_directory(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["__files", "mappings/__files", "../__files", "../../__files"])
+def test_bodies_lie_beside_the_mappings_in_them_or_above(place: str, tmp_path: Path) -> None:
+    root = tmp_path / "a" / "b"
+    (root / "mappings").mkdir(parents=True)
+    (root / place).mkdir(parents=True, exist_ok=True)
+    (root / place / "x.json").write_text('{"a": 1}')
+    (tmp_path / "secret").write_text("secret")
+    named = {
+        "here": "x.json",
+        "gone": "y.json",
+        "out": "../secret",
+        "further": "../../secret",
+        "top": "../../../secret",
+    }
+    for name, file in named.items():
+        (root / "mappings" / f"{name}.json").write_text(
+            json.dumps({**mapping({"urlPath": f"/{name}"}, {"bodyFileName": file}), "name": name})
+        )
+    made = rules(read_directory(root), None, START)
+    assert [one["respond"]["body"] for one in made.rules] == [{"a": 1}]
+    assert len(made.left_out) == len(named) - 1
+    assert all("is not in" in line or "cannot be read" in line for line in made.left_out)
+
+
+def test_placeholders_are_matchers_of_their_kind() -> None:
+    pattern = {
+        "a": "${json-unit.any-string}", "b": "${json-unit.any-number}", "c": "${json-unit.regex}[0-9]+",
+        "d": {"e": ["${json-unit.ignore}", 1]}, "f": "${json-unit.any-boolean}", "g": "x",
+    }  # fmt: skip
+    body = match({"bodyPatterns": [{"equalToJson": pattern, "enablePlaceholders": True}]})
+    assert body["body"] == {
+        "/a": {"regex": "^"},
+        "/b": {"any": [{"gte": 0}, {"lt": 0}]},
+        "/c": {"regex": "^(?:[0-9]+)$"},
+        "/d/e/0": {"exists": True},
+        "/d/e/1": {"equals": 1},
+        "/f": {"in": [True, False]},
+        "/g": {"equals": "x"},
+    }
+    assert body["when"] == 'body | length == 6 and body["d"] | length == 1 and body["d"]["e"] | length == 2'
+    lenient = {"equalToJson": json.dumps({"a": "${json-unit.ignore}"}), "ignoreExtraElements": True}
+    assert match({"bodyPatterns": [lenient]}) == {**PATH, "body": {"/a": {"exists": True}}}
+
+
+def test_xml_is_matched_by_its_texts() -> None:
+    pattern = {"equalToXml": '<a x="1"><b>2</b><c>${xmlunit.ignore}</c></a>', "enablePlaceholders": True}
+    body = match({"bodyPatterns": [pattern]})["body"]
+    assert sorted(body.values(), key=str) == [{"equals": "1"}, {"equals": "2"}, {"exists": True}]

@@ -30,6 +30,8 @@ from xs2a_sandbox.recording.routes import slug
 from xs2a_sandbox.redaction.body import note_of
 
 FILES = "__files"
+_ABOVE = 2
+"""Folders above that of the mappings in which `__files` is looked for."""
 MOST = 2_000
 """Mappings: each is held against each other one that can fit the same requests."""
 
@@ -68,11 +70,11 @@ _ECHOES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Mappings:
-    """Mappings with the place of each, for messages. `files` is where `bodyFileName` leads."""
+    """Mappings with the place of each, for messages. `files` are the folders where `bodyFileName` may lead."""
 
     source: Path
     listed: tuple[tuple[str, Mapping[str, Any]], ...]
-    files: Path
+    files: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,8 @@ class _Stub:
 def read_directory(directory: Path) -> Mappings:
     """A folder with `mappings/` and `__files/`, or of mappings alone. Raises ConfigError."""
     folder = directory / "mappings" if (directory / "mappings").is_dir() else directory
-    # In a folder of mappings alone the files lie beside it.
-    files = (directory if folder != directory else directory.parent) / FILES
+    # Beside `mappings`, in a folder of mappings itself, or beside one of the folders above it.
+    files = body_folders(directory)
     names = sorted(file for file in folder.rglob("*.json") if FILES not in file.relative_to(directory).parts)
     if not names:
         raise ConfigError(f"{directory} has no mappings (*.json): name the folder that has mappings/")
@@ -108,7 +110,7 @@ def read_directory(directory: Path) -> Mappings:
     return Mappings(directory, tuple(listed), files)
 
 
-def read(value: Any, file: Path, files: Path) -> Mappings:
+def read(value: Any, file: Path, files: tuple[Path, ...]) -> Mappings:
     """One mapping, or an export of several. Raises ConfigError."""
     listed = value.get("mappings", [value]) if isinstance(value, Mapping) else None
     if not isinstance(listed, list):
@@ -122,6 +124,12 @@ def read(value: Any, file: Path, files: Path) -> Mappings:
         alone = file.name if len(listed) == 1 else f"{file.name}, mapping {number + 1}"
         placed.append((_short(str(mapping.get("name") or alone)), mapping))
     return Mappings(file, tuple(placed), files)
+
+
+def body_folders(directory: Path) -> tuple[Path, ...]:
+    """Find the folders `__files` in that of the mappings, in those in it, and in those above it."""
+    places = (directory, *directory.resolve().parents[:_ABOVE], *sorted(directory.glob("*")))
+    return tuple(place / FILES for place in places if (place / FILES).is_dir()) or (directory / FILES,)
 
 
 def _check_number(listed: Sequence[Any], source: Path) -> None:
@@ -237,11 +245,14 @@ class _Maker:
             name = str(answer["bodyFileName"])
             if "{{" in name:
                 raise NoExchange("the name of its body's file is computed")
-            file = self._mappings.files / name
+            folder = next((one for one in self._mappings.files if (one / name).is_file()), None)
+            if folder is None:
+                raise NoExchange(f"its body's file {name} is not in {' or '.join(map(str, self._mappings.files))}")
+            file = folder / name
             try:
-                content = own_file.read(file, folder=self._mappings.files)
+                content = own_file.read(file, folder=folder)
             except OSError as error:
-                raise ValueError(f"{file} cannot be read: {error.strerror}") from None
+                raise NoExchange(f"{file} cannot be read: {error.strerror}") from None
             return _echoed_bytes(content, echoes), "application/json" if file.suffix == ".json" else None
         return _echoed_bytes(str(answer.get("body") or "").encode(errors="surrogatepass"), echoes), None
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote, unquote, unquote_plus, urlencode
 from xs2a_sandbox.documents.json_pointer import at_pointer, pointer_text
 from xs2a_sandbox.documents.yaml_writer import exactly
 from xs2a_sandbox.http import to_json
-from xs2a_sandbox.http.body_members import FORM
+from xs2a_sandbox.http.body_members import FORM, leaves, members
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.recording.importers.har import NoExchange
 from xs2a_sandbox.recording.infer_match import ALWAYS, WHERE_THEY_DIFFER
@@ -37,6 +37,15 @@ _FIELD_PATTERN = re.compile(r"[\w-]+(=[^\s<>\"]*)?")
 _FIELD_PATTERN_WITH_VALUE = re.compile(r"[\w-]+=[^\s<>\"]*")
 _WORD = re.compile(r"[^\W\d_][\w-]{2,}|[\w-]{8,}")
 _CLASS = re.compile(r"\\.|\[[^]]*\]")
+_PLACEHOLDER = re.compile(r"(?s)[$#]\{json-unit\.(?P<kind>[\w-]+)(?::[^}]*)?\}(?P<regex>(?<=regex\}).*)?")
+_PLACEHOLDERS: Mapping[str, Mapping[str, Any]] = {
+    "ignore": {"exists": True},
+    "ignore-element": {"any": [{"exists": True}, {"absent": True}]},
+    "any-string": {"regex": "^"},
+    "any-number": {"any": [{"gte": 0}, {"lt": 0}]},
+    "any-boolean": {"in": [True, False]},
+}
+_XML_PLACEHOLDER = re.compile(r"\s*[$#]\{xmlunit\.(?:ignore|isNumber|isDateTime|matchesRegex\([^)]*\))\}\s*")
 _MOST_SEGMENTS = 100
 
 
@@ -368,6 +377,8 @@ def _read_body(pattern: Any, match: Match, censored: Censored, *, is_form: bool)
         raise ValueError("a body pattern is no object")
     if "equalToJson" in pattern:
         _read_json(pattern, match, censored)
+    elif "equalToXml" in pattern:
+        _read_xml(str(pattern["equalToXml"]), match, censored)
     elif "matchesJsonPath" in pattern:
         _read_json_path(pattern["matchesJsonPath"], match, censored)
     elif "equalTo" in pattern:
@@ -442,10 +453,17 @@ def _of_field(name: str, censored: Censored) -> Callable[[str], str]:
 
 
 def _read_json(pattern: Mapping[str, Any], match: Match, censored: Censored) -> None:
-    if "${json-unit." in str(pattern["equalToJson"]):
-        raise NoExchange("its body is matched by placeholders")
-    value = _parsed(censored.body(to_json(_parsed(pattern["equalToJson"])), "application/json"))
     extra, any_order = pattern.get("ignoreExtraElements") is True, pattern.get("ignoreArrayOrder") is True
+    written = pattern["equalToJson"]
+    if isinstance(written, str) and "${json-unit." in written.strip()[:12]:
+        raise NoExchange("its body is matched by one placeholder")
+    written = _parsed(written)
+    if _has_placeholder(written):
+        if any_order and _has_list(written):
+            raise NoExchange("lists in its body are matched by placeholders and in any order")
+        _read_placeholders(written, (), match, censored, extra=extra)
+        return
+    value = _parsed(censored.body(to_json(written), "application/json"))
     if (extra or any_order) and extra != any_order and _has_list(value):
         raise NoExchange("lists in its body are matched in one order but not as a whole, or the other way around")
     if extra:
@@ -456,6 +474,56 @@ def _read_json(pattern: Mapping[str, Any], match: Match, censored: Censored) -> 
     for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
         match.put("body", pointer_text((step,)), {"equals": inner})
     match.conditions.append(f"body | length == {len(value)}")
+
+
+def _has_placeholder(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_placeholder, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_placeholder, value))
+    return isinstance(value, str) and _PLACEHOLDER.fullmatch(value) is not None
+
+
+def _read_placeholders(
+    value: Any, steps: tuple[str | int, ...], match: Match, censored: Censored, *, extra: bool
+) -> None:
+    """A matcher for each member, and a condition that there are no others."""
+    if isinstance(value, dict | list) and value:
+        place = "".join(f"[{json.dumps(step, ensure_ascii=False)}]" for step in steps)
+        if not extra or isinstance(value, list):
+            match.conditions.append(f"body{place} | length == {len(value)}")
+        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            _read_placeholders(inner, (*steps, step), match, censored, extra=extra)
+        return
+    if not steps:
+        raise NoExchange("its body is matched by one placeholder")
+    placeholder = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
+    if placeholder is None:
+        match.put("body", pointer_text(steps), {"equals": _member(value, steps, censored)})
+    elif placeholder["regex"] is not None:
+        _check_words(placeholder["regex"], censored)
+        match.put("body", pointer_text(steps), {"regex": _whole(placeholder["regex"])})
+    elif placeholder["kind"] in _PLACEHOLDERS:
+        match.put("body", pointer_text(steps), _PLACEHOLDERS[placeholder["kind"]])
+    else:
+        raise NoExchange(f"its body is matched by the placeholder {value}")
+
+
+def _read_xml(text: str, match: Match, censored: Censored) -> None:
+    """A matcher for each element and attribute with a text."""
+    redacted = censored.body(text.encode(errors="replace"), "application/xml")
+    try:
+        before, after = (
+            dict(leaves(member)) if (member := members(content, "application/xml")) else {}
+            for content in (text.encode(errors="replace"), redacted)
+        )
+    except ValueError as error:
+        raise NoExchange(f"its body is matched by XML that cannot be read: {error}") from None
+    if not before or before.keys() != after.keys():
+        raise NoExchange("its body is matched by XML of which a recording holds nothing; --no-redact takes it")
+    for steps, value in before.items():
+        is_any = not value or _XML_PLACEHOLDER.fullmatch(str(value)) is not None
+        match.put("body", pointer_text(steps), {"exists": True} if is_any else {"equals": after[steps]})
 
 
 def _has_list(value: Any) -> bool:
