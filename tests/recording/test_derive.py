@@ -521,3 +521,10 @@ def test_bodies_that_are_none_of_their_media_type_come_again_as_they_came(tmp_pa
         assert answer.body == entry.answer_body
         named = dict(answer.headers)
         assert {name: named.get(name) for name, _ in entry.answer_headers} == dict(entry.answer_headers)
+
+
+def test_the_summary_marks_pseudonyms(tmp_path: Path) -> None:
+    tape(tmp_path, taped("/v1/dusclkje/accounts", {}), taped("/hydrogen/v1/things", {}), redacted="1a2b3c4d")
+    names = [operation.name for operation in derive(tmp_path, None).operations]
+    assert "GET /v1/dusclkje/accounts (pseudonyms: dusclkje)" in names
+    assert "GET /hydrogen/v1/things" in names

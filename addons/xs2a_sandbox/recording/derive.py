@@ -31,6 +31,7 @@ from xs2a_sandbox.recording.har_log import RAW, raw_files
 from xs2a_sandbox.recording.infer_match import present_parts, recorded_request, rules
 from xs2a_sandbox.recording.recorded_answer import BODIES, only_bytes, recorded_answer
 from xs2a_sandbox.recording.routes import LeftOut, RoutedExchange, Routes, by_route, read, slug
+from xs2a_sandbox.redaction.allowlist import is_kept_segment
 from xs2a_sandbox.redaction.body import note_of
 
 CASSETTES = "cassettes"
@@ -175,13 +176,25 @@ def _operations(
     exchanges: Sequence[RoutedExchange], made: Sequence[_Made], left_out: Sequence[LeftOut]
 ) -> Iterator[RecordedOperation]:
     every: defaultdict[str, dict[int, Exchange]] = defaultdict(dict)
-    for omission in (*exchanges, *(omission.exchange for omission in left_out)):
-        every[omission.operation][omission.number] = omission.entry
+    replaced: dict[str, str] = {}
+    for recorded in (*exchanges, *(omission.exchange for omission in left_out)):
+        every[recorded.operation][recorded.number] = recorded.entry
+        if recorded.redacted and recorded.route.operation is None:
+            replaced[recorded.operation] = ", ".join(_pseudonyms(recorded.route.path))
     rules = Counter(rule.exchanges[0].operation for rule in made)
     for name, entries in sorted(every.items()):
         redactions = sum(entry.redactions for entry in entries.values())
         notes = sum(bool(note_of(body)) for entry in entries.values() for body in (entry.body, entry.answer_body))
-        yield RecordedOperation(name, len(entries), rules[name], redactions, notes)
+        shown = f"{name} (pseudonyms: {replaced[name]})" if replaced.get(name) else name
+        yield RecordedOperation(shown, len(entries), rules[name], redactions, notes)
+
+
+def _pseudonyms(path: str) -> Iterator[str]:
+    """The words of a path that stand in a redacted recording for others."""
+    segments = path.split("/")
+    for place, segment in enumerate(segments):
+        if segment and not segment.startswith("{") and not is_kept_segment(segments, place):
+            yield segment
 
 
 def _replaced(made: _Made, raw: Sequence[Path]) -> str:
