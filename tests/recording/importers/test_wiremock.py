@@ -358,3 +358,17 @@ def test_xml_is_matched_by_its_texts() -> None:
     pattern = {"equalToXml": '<a x="1"><b>2</b><c>${xmlunit.ignore}</c></a>', "enablePlaceholders": True}
     body = match({"bodyPatterns": [pattern]})["body"]
     assert sorted(body.values(), key=str) == [{"equals": "1"}, {"equals": "2"}, {"exists": True}]
+
+
+def test_one_mistake_does_not_take_the_other_mappings_with_it() -> None:
+    result = imported(mapping(response={"status": ""}), mapping({"urlPath": "/v1/b"}))
+    assert [one["match"]["path"] for one in result.rules] == ["/v1/b"]
+    assert result.left_out == ("one: the status is ''",)
+
+
+def test_a_filter_of_a_json_path_may_be_a_pattern() -> None:
+    pattern = {"matchesJsonPath": r"$[?(@.validUntil =~ /[0-9]{4}\-[0-9]{2}/ && @.a == 1)]"}
+    assert match({"bodyPatterns": [pattern]})["body"] == {
+        "/validUntil": {"regex": r"^(?:[0-9]{4}\-[0-9]{2})$"},
+        "/a": {"equals": 1},
+    }

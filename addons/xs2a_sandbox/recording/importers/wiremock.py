@@ -155,7 +155,10 @@ def rules(mappings: Mappings, redact: Redact | None, now: datetime) -> Imported:
         except RecursionError:
             raise ConfigError(f"{mappings.source}: {place}: JSON is nested too deep in it") from None
         except ValueError as error:
-            raise ConfigError(f"{mappings.source}: {place}: {_short(str(error))}") from None
+            # One mistake does not take the other mappings of a folder with it.
+            if len(mappings.listed) == 1:
+                raise ConfigError(f"{mappings.source}: {place}: {_short(str(error))}") from None
+            left_out.append(f"{place}: {_short(str(error))}")
     compiled = _compiled(_identified(_with_headers(stubs), mappings.source), left_out)
     ready = tuple(_in_order(compiled, left_out))
     used = {rule["respond"].get("file") for rule in ready}

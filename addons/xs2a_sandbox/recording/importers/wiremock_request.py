@@ -30,7 +30,9 @@ _STEP = r"""(?:\.[A-Za-z_][\w-]*|\[(?:'[^']+'|"[^"]+"|\d+)\])"""
 _STEPS = re.compile(r"""\.([\w-]+)|\['([^']+)'\]|\["([^"]+)"\]|\[(\d+)\]""")
 _JSON_PATH = re.compile(rf"\$({_STEP}*)")
 _FILTER = re.compile(rf"\$({_STEP}*)\.?\[\?\((.+)\)\]")
-_TEST = re.compile(rf"""\s*@({_STEP}+)(?:\s*==\s*(true|false|null|-?\d+(?:\.\d+)?|'[^'\\]*'|"[^"\\]*"))?\s*""")
+_TEST = re.compile(
+    rf"""\s*@({_STEP}+)(?:\s*==\s*(true|false|null|-?\d+(?:\.\d+)?|'[^'\\]*'|"[^"\\]*")|\s*=~\s*/((?:[^/\\]|\\.)*)/)?\s*"""
+)
 _FIELD = re.compile(r"[\w.-]+(=[^\s{}<>]*)?")
 _FIELD_WITH_VALUE = re.compile(r"[\w.-]+=[^\s{}<>]*")
 _FIELD_PATTERN = re.compile(r"[\w-]+(=[^\s<>\"]*)?")
@@ -556,6 +558,9 @@ def _read_json_path(operand: Any, match: Match, censored: Censored) -> None:
             raise NoExchange(f"its body is matched by the JSONPath {expression}")
         steps, text = _steps(filtered[1] + test[1]), test[2]
         matcher: dict[str, Any] = {"exists": True}
+        if test[3] is not None:
+            _check_words(test[3], censored)
+            matcher = {"regex": _whole(test[3])}
         if text is not None:
             value = text[1:-1] if text[0] in "'\"" else json.loads(text)
             matcher = {"equals": _member(value, steps, censored)}
