@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import h2.connection
 import pytest
 
-from tests.support.doors import DEADLINE, is_refusal, read_all, wait_until
+from tests.support.doors import DEADLINE, is_refusal, read_all, trusting, wait_until
 from tests.support.roads import HOST, ROADS, Roads, open_roads, status, target
 from tests.support.serving import Serving, served
 from xs2a_sandbox.config.limits import USUAL
@@ -180,3 +181,34 @@ def test_an_answer_that_nobody_takes_is_given_up() -> None:
         transport.size = 90
         assert not connection.is_overdue(start + USUAL.idle_time + 2)
         assert connection.is_overdue(start + 2 * USUAL.idle_time + 3)
+
+
+def test_a_client_of_http_2_that_takes_no_answer_is_cut_off(quick_roads: Roads) -> None:
+    """It asks for more all the time, and leaves its windows closed."""
+    context = trusting(quick_roads.ca_file)
+    context.set_alpn_protocols(["h2"])
+    client = h2.connection.H2Connection()
+    client.local_settings.initial_window_size = 0
+    client.local_settings.acknowledge()
+    client.initiate_connection()
+    fields = [(":method", "GET"), (":scheme", "https"), (":authority", HOST), (":path", "/v1")]
+    port = quick_roads.proxy.tls_port or 0
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as raw,
+        context.wrap_socket(raw, server_hostname=HOST) as way,
+    ):
+        way.settimeout(0.1)
+
+        def is_closed() -> bool:
+            try:
+                way.sendall(client.data_to_send())
+                received = way.recv(65536)
+            except TimeoutError:
+                client.send_headers(client.get_next_available_stream_id(), fields, end_stream=True)
+                return False
+            except OSError:
+                return True
+            client.receive_data(received)
+            return not received
+
+        wait_until(is_closed, 5)

@@ -13,6 +13,14 @@ CONNECTIONS = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class Allowance:
+    """A number of things that a connection may do at once, and how many more it may do with each second."""
+
+    most: int
+    per_second: float
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """One object of them, which the engine and all its doors share."""
 
@@ -49,6 +57,21 @@ class Limits:
     answer_time: float
     """Seconds for one answer, those included that a cassette may delay it by."""
 
+    unanswered_streams: Allowance
+    """Streams of an HTTP/2 connection that are open, or ended without an answer. A hundred may be open at a time."""
+
+    frames: Allowance
+    """Frames of an HTTP/2 connection that open no stream and bring less than 1 KiB of a body.
+
+    A stream brings a few with it, and an answer a few more and one for each KiB.
+    """
+
+    http2_settings: Allowance
+    """SETTINGS frames of an HTTP/2 connection, and the settings in them."""
+
+    unsent: int
+    """Bytes of answers that may wait on an HTTP/2 connection for its client's windows."""
+
     @property
     def head(self) -> int:
         """Bytes of a head, or of anything else that comes between two bodies, after which a door reads no further."""
@@ -75,5 +98,9 @@ USUAL = Limits(
     body_time=300.0,
     idle_time=75.0,
     answer_time=LONGEST + 30,
+    unanswered_streams=Allowance(300, 100),
+    frames=Allowance(10_000, 1000),
+    http2_settings=Allowance(200, 10),
+    unsent=128 * 1024 * 1024,
 )
 """A setting changes the number of connections; none changes the others."""

@@ -23,23 +23,25 @@ class Connection:
     are there.
     """
 
-    __slots__ = ("_limits", "_looked", "_unsent", "answering", "crowded", "deadline", "transport")
+    __slots__ = ("_looked", "_unsent", "answering", "crowded", "deadline", "held", "limits", "transport")
 
     def __init__(self, limits: Limits, transport: asyncio.Transport | None = None, *, crowded: bool = False) -> None:
-        self._limits = limits
+        self.limits = limits
         self.transport = transport
         self.crowded = crowded
         self.answering = 0
-        self.deadline = monotonic() + self._limits.head_time
-        self._unsent, self._looked = 0, 0.0
+        self.held: Callable[[], int] = int
+        """Returns the bytes of answers that wait for the client's windows; of HTTP/1.1 there are none."""
+        self.deadline = monotonic() + self.limits.head_time
+        self._unsent, self._looked = (0, 0), 0.0
 
     def begins(self) -> None:
         """Notes that its client may begin to speak, as in a new tunnel."""
-        self.deadline = monotonic() + self._limits.head_time
+        self.deadline = monotonic() + self.limits.head_time
 
     def reads(self) -> None:
         """Notes that a head is complete."""
-        self.deadline = monotonic() + self._limits.body_time
+        self.deadline = monotonic() + self.limits.body_time
 
     def __enter__(self) -> "Connection":
         self.answering += 1
@@ -47,15 +49,19 @@ class Connection:
 
     def __exit__(self, *_: object) -> None:
         self.answering -= 1
-        self.deadline = monotonic() + self._limits.idle_time
+        self.deadline = monotonic() + self.limits.idle_time
 
     def is_overdue(self, now: float) -> bool:
-        unsent = self.transport.get_write_buffer_size() if self.transport else 0
-        if unsent:
-            if unsent != self._unsent:
-                self._unsent, self._looked = unsent, now
-            return now > self._looked + self._limits.idle_time
-        self._unsent = 0
+        before, self._unsent = (
+            self._unsent,
+            (self.transport.get_write_buffer_size() if self.transport else 0, self.held()),
+        )
+        (buffered, held), (was_buffered, was_held) = self._unsent, before
+        if buffered or held:
+            # A client that asks for more without taking any makes more be held.
+            if buffered != was_buffered or held < was_held or not (was_buffered or was_held):
+                self._looked = now
+            return now > self._looked + self.limits.idle_time
         return not self.answering and now > self.deadline
 
 

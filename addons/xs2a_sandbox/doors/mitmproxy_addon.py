@@ -106,7 +106,8 @@ class SandboxAddon(ConnectionGuard):
 
     def next_layer(self, next_layer: NextLayer) -> None:
         context, start = next_layer.context, next_layer.data_client()
-        next_layer.layer = next_layer.layer or mitmproxy_layers.choose(context, start, self._limits, self.tell)
+        connection = self._connection(context.client)
+        next_layer.layer = next_layer.layer or mitmproxy_layers.choose(context, start, connection, self.tell)
 
     def tls_clienthello(self, data: ClientHelloData) -> None:
         """Speaks HTTP/2 with who offers it, as most servers do; mitmproxy takes what stands first in the offer."""
@@ -121,7 +122,7 @@ class SandboxAddon(ConnectionGuard):
 
     def http_connect(self, flow: http.HTTPFlow) -> None:
         user, is_admitted = self._login(flow)
-        connection = self._connection(flow)
+        connection = self._connection(flow.client_conn)
         connection.begins()
         if connection.crowded:
             flow.response = to_mitmproxy(self._crowded(flow), "CONNECT")
@@ -139,13 +140,13 @@ class SandboxAddon(ConnectionGuard):
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         self._flows.add(flow)
-        self._connection(flow).reads()
+        self._connection(flow.client_conn).reads()
 
     async def request(self, flow: http.HTTPFlow) -> None:
         if flow.response or flow.error:
             return
         try:
-            with self._connection(flow) as connection:
+            with self._connection(flow.client_conn) as connection:
                 await self._answer(flow, connection.crowded)
         except BaseException as error:
             # mitmproxy forwards a request whose hook raised: nothing gets past this line.
@@ -167,8 +168,8 @@ class SandboxAddon(ConnectionGuard):
         if crowded and flow.response:
             flow.response.headers["Connection"] = "close"
 
-    def _connection(self, flow: http.HTTPFlow) -> Connection:
-        return self._clients.get(flow.client_conn.id) or Connection(self._limits)
+    def _connection(self, client: Client) -> Connection:
+        return self._clients.get(client.id) or Connection(self._limits)
 
     def _crowded(self, flow: http.HTTPFlow) -> Response:
         return self.tell(_outline(flow), door.CROWDED, 0.0, None)

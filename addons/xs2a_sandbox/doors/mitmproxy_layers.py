@@ -4,14 +4,18 @@
 # mypy: allow-untyped-calls
 
 import logging
+from contextlib import suppress
 from time import time
 from typing import Any
 
 import h2.events
 import h11
+from h2.connection import ConnectionState as Http2State
+from h2.errors import ErrorCodes
 from h11._readers import ChunkedReader
 from h11._receivebuffer import ReceiveBuffer
 from mitmproxy import http
+from mitmproxy.connection import ConnectionState
 from mitmproxy.net.http import http1
 from mitmproxy.net.http.status_codes import RESPONSES
 from mitmproxy.proxy import commands, events
@@ -34,10 +38,13 @@ from mitmproxy.proxy.layers.http._events import (
 from mitmproxy.proxy.layers.http._http1 import Http1Server, make_body_reader
 from mitmproxy.proxy.layers.http._http2 import Http2Server
 from mitmproxy.proxy.tunnel import LayerStack
+from OpenSSL import SSL
 
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.doors import door
+from xs2a_sandbox.doors.connections import Connection
 from xs2a_sandbox.doors.door import Tell
+from xs2a_sandbox.doors.frame_budget import Excess, FrameBudget
 from xs2a_sandbox.doors.proxy_log import unquoted
 from xs2a_sandbox.doors.wrong_protocol import HANDSHAKE, HTTP2, PROXY, TLS_PORT, TUNNEL, Endpoint, recognise
 from xs2a_sandbox.http import Request, Response
@@ -46,7 +53,7 @@ from xs2a_sandbox.http.messages import Door
 logger = logging.getLogger(__name__)
 
 
-def choose(context: Context, start: bytes, limits: Limits, tell: Tell) -> Layer | None:
+def choose(context: Context, start: bytes, connection: Connection, tell: Tell) -> Layer | None:
     """The layer that reads what begins with `start`; None where mitmproxy runs in a mode of its own."""
     stack = LayerStack()
     match context.layers:
@@ -61,9 +68,9 @@ def choose(context: Context, start: bytes, limits: Limits, tell: Tell) -> Layer 
     if start.startswith(HANDSHAKE) and not isinstance(context.layers[-1], ClientTLSLayer):
         if place is TUNNEL:
             stack /= ServerTLSLayer(context)
-            stack /= ClientTLSLayer(context)
+            stack /= ClientTls(context)
             return stack[0]
-        stack /= ClientTLSLayer(context)
+        stack /= ClientTls(context)
     elif context.client.alpn != b"h2" and (wrong := recognise(start)):
         logger.warning("%s speaks %s to %s", door.client_at(context.client.peername), wrong.name, place.speaks)
         return Last(context, wrong.answer)
@@ -73,7 +80,7 @@ def choose(context: Context, start: bytes, limits: Limits, tell: Tell) -> Layer 
             door.unread_request(place.door), door.malformed(f"it came without TLS to {place.speaks}"), 0.0, None
         )
         return Last(context, door.as_http1(refusal))
-    stack /= Http(context, mode, place, limits, tell)
+    stack /= Http(context, mode, place, connection, tell)
     return stack[0]
 
 
@@ -103,12 +110,45 @@ class Last(Layer):
             yield commands.CloseConnection(client)
 
 
+class ClientTls(ClientTLSLayer):
+    """Ends TLS before the connection, and the connection once TLS is broken: mitmproxy would go on reading, in vain."""
+
+    def receive_data(self, data: bytes) -> CommandGenerator[None]:
+        if data:
+            self.tls.bio_write(data)
+        plain, has_ended, failure = bytearray(), False, None
+        try:
+            while True:
+                plain += self.tls.recv(65535)
+        except SSL.WantReadError:
+            pass
+        except SSL.ZeroReturnError:
+            has_ended = True
+        except SSL.Error as error:
+            failure = error
+        yield from self.tls_interact()
+        if plain:
+            yield from self.event_to_child(events.DataReceived(self.conn, bytes(plain)))
+        if failure:
+            yield commands.Log(f"TLS Error: {failure}", logging.WARNING)
+            yield commands.CloseConnection(self.tunnel_connection)
+        elif has_ended:
+            self.conn.state &= ~ConnectionState.CAN_READ
+            yield from self.event_to_child(events.ConnectionClosed(self.conn))
+
+    def send_close(self, command: commands.CloseConnection) -> CommandGenerator[None]:
+        with suppress(SSL.Error):
+            self.tls.shutdown()
+        yield from self.tls_interact()
+        yield from super().send_close(command)
+
+
 class Http(HttpLayer):
     """Reads requests with our own layers."""
 
-    def __init__(self, context: Context, mode: HTTPMode, place: Endpoint, limits: Limits, tell: Tell) -> None:
+    def __init__(self, context: Context, mode: HTTPMode, place: Endpoint, connection: Connection, tell: Tell) -> None:
         super().__init__(context, mode)
-        self.place, self.limits, self._tell = place, limits, tell
+        self.place, self.connection, self._tell = place, connection, tell
 
     def refused(self, refusal: Response, stream_id: int) -> Response:
         """Tells of a request that is refused here, whose head need not have been read, and returns the bank's words."""
@@ -129,7 +169,7 @@ class Http1(Http1Server):
     def __init__(self, context: Context, parent: Http) -> None:
         super().__init__(context)
         self._parent = parent
-        self._limits = parent.limits
+        self._limits = parent.connection.limits
         self._length = 0
         """Bytes of the body so far."""
 
@@ -228,28 +268,44 @@ class Chunks(ChunkedReader):
 
 
 class Http2(Http2Server):
-    """Reads HTTP/2 with the same limits."""
+    """Reads HTTP/2 with the same limits, and with others for frames that cost work and ask for nothing."""
 
     def __init__(self, context: Context, parent: Http) -> None:
         super().__init__(context)
         self._parent = parent
-        self._limits = parent.limits
+        self._limits = parent.connection.limits
         self._lengths: dict[int, int] = {}
+        self._budget = FrameBudget(self._limits, self.h2_conn.max_inbound_frame_size)
+        parent.connection.held = self._unsent
         # Headers up to here are read, so that there is an answer to those that are too large.
         self.h2_conn.decoder.max_header_list_size = self._limits.head
 
     def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
-        if (
-            isinstance(event, HttpEvent)
-            and (refusal := refusal_for(event, self._limits))
-            and self._awaits_an_answer(event.stream_id)
-        ):
-            refusal = self._parent.refused(refusal, event.stream_id)
-            yield from super()._handle_event(ResponseHeaders(event.stream_id, to_mitmproxy(refusal, "GET")))
-            yield from super()._handle_event(ResponseData(event.stream_id, refusal.body))
-            yield from super()._handle_event(ResponseEndOfMessage(event.stream_id))
+        if isinstance(event, HttpEvent):
+            yield from self._send(event)
+        elif isinstance(event, events.DataReceived) and (excess := self._budget.read(event.data)):
+            yield from self._end(excess)
         else:
             yield from super()._handle_event(event)
+
+    def _send(self, event: HttpEvent) -> CommandGenerator[None]:
+        stream_id, is_open = event.stream_id, self.is_open_for_us(event.stream_id)
+        if (refusal := refusal_for(event, self._limits)) and self._awaits_an_answer(stream_id):
+            refusal = self._parent.refused(refusal, stream_id)
+            yield from super()._handle_event(ResponseHeaders(stream_id, to_mitmproxy(refusal, "GET")))
+            yield from super()._handle_event(ResponseData(stream_id, refusal.body))
+            yield from super()._handle_event(ResponseEndOfMessage(stream_id))
+        else:
+            yield from super()._handle_event(event)
+        if is_open and isinstance(event, ResponseData):
+            self._budget.sent(len(event.data))
+            if self._unsent() > self._limits.unsent and len(self.h2_conn.stream_buffers) > 1:
+                yield from self._end(Excess(ErrorCodes.ENHANCE_YOUR_CALM, "too many answers that it does not take"))
+        elif is_open and isinstance(event, ResponseEndOfMessage | ResponseProtocolError):
+            self._budget.answered()
+            if self.is_closed(stream_id):
+                # mitmproxy keeps what it knows of a stream whose request has ended before the answer.
+                self.streams.pop(stream_id, None)
 
     def handle_h2_event(self, event: h2.events.Event) -> CommandGenerator[bool]:
         if isinstance(event, h2.events.DataReceived):
@@ -263,6 +319,32 @@ class Http2(Http2Server):
         elif isinstance(event, h2.events.StreamEnded | h2.events.StreamReset):
             self._lengths.pop(event.stream_id, None)
         return (yield from super().handle_h2_event(event))
+
+    def protocol_error(self, message: str, error_code: int = ErrorCodes.PROTOCOL_ERROR) -> CommandGenerator[None]:
+        yield commands.Log(f"{door.client_at(self.conn.peername)}: {message}")
+        yield from self._say_goodbye(error_code, message)
+
+    def _end(self, excess: Excess) -> CommandGenerator[None]:
+        """Reads no more of a client that floods."""
+        logger.warning(
+            "%s sends %s over HTTP/2: its connection is closed", door.client_at(self.conn.peername), excess.reason
+        )
+        yield from self._say_goodbye(excess.code, excess.reason)
+
+    def _say_goodbye(self, code: int, message: str) -> CommandGenerator[None]:
+        """Says why the connection ends, unless h2 has done so, and gives up its streams."""
+        if self.h2_conn.state_machine.state is not Http2State.CLOSED:
+            self.h2_conn.close_connection(code)
+        last = Last(self.context, self.h2_conn.data_to_send())
+        self._handle_event = last.handle_event  # type: ignore[method-assign]
+        self.h2_conn.stream_buffers.clear()
+        for stream_id in self.streams:
+            yield ReceiveHttp(RequestProtocolError(stream_id, message, ErrorCode.GENERIC_CLIENT_ERROR))
+        self.streams.clear()
+        yield from last.handle_event(events.Start())
+
+    def _unsent(self) -> int:
+        return sum(len(part.data) for parts in self.h2_conn.stream_buffers.values() for part in parts)
 
     def _awaits_an_answer(self, stream_id: int) -> bool:
         return self.is_open_for_us(stream_id) and not self.h2_conn.streams[stream_id].state_machine.headers_sent

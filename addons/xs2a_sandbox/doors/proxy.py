@@ -36,6 +36,9 @@ NOWHERE = "http://127.0.0.1:9"
 _REGULAR, _REVERSE = "regular", f"reverse:{NOWHERE}"
 """The modes in mitmproxy's words."""
 
+_PIECE = 2048
+"""Bytes that mitmproxy reads at a time."""
+
 _MASTER = "xs2a_sandbox.doors.mitmproxy_master"
 
 _CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
@@ -140,13 +143,13 @@ class ProxyDoors:
 
     def _streams(self, mode: str) -> StreamReaderProtocol:
         """Gives a connection to mitmproxy, which reads streams."""
-        return StreamReaderProtocol(StreamReader(), partial(self._serve, mode))
+        return StreamReaderProtocol(_Reader(), partial(self._serve, mode))
 
     def _pass_on(
         self, mode: str, transport: asyncio.Transport, connection: Connection, start: bytes, connect: bytes = b""
     ) -> None:
         loop = asyncio.get_running_loop()
-        reader = StreamReader()
+        reader = _Reader()
         protocol = StreamReaderProtocol(reader)
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
@@ -188,6 +191,17 @@ class ProxyDoors:
             logger.exception("mitmproxy cannot be started: the proxy and the TLS door are closed")
             raise
         return master
+
+
+class _Reader(StreamReader):
+    """Hands on little at a time, and lets others work in between.
+
+    mitmproxy reads on without a pause as long as there is something: 2 KiB of HTTP/2 may be two hundred frames.
+    """
+
+    async def read(self, n: int = -1) -> bytes:
+        await asyncio.sleep(0)
+        return await super().read(min(n, _PIECE) if n > 0 else n)
 
 
 class _Tunnelled(StreamWriter):
