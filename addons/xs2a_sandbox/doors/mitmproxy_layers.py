@@ -12,8 +12,10 @@ import h2.events
 import h11
 from h2.connection import ConnectionState as Http2State
 from h2.errors import ErrorCodes
+from h2.exceptions import ProtocolError
 from h11._readers import ChunkedReader
 from h11._receivebuffer import ReceiveBuffer
+from hpack import HPACKError
 from mitmproxy import http
 from mitmproxy.connection import ConnectionState
 from mitmproxy.net.http import http1
@@ -318,6 +320,14 @@ class Http2(Http2Server):
                 yield ReceiveHttp(error)
         elif isinstance(event, h2.events.StreamEnded | h2.events.StreamReset):
             self._lengths.pop(event.stream_id, None)
+        elif isinstance(event, h2.events.RequestReceived) and event.stream_ended and _announces_a_body(event):
+            # h2 counts the bytes of a body only where there are frames of one.
+            self.h2_conn.reset_stream(event.stream_id, ErrorCodes.PROTOCOL_ERROR)
+            return False
+        elif isinstance(event, ProtocolError) and isinstance(event.__cause__, HPACKError):
+            # h2 has a GOAWAY ready that speaks of any protocol error.
+            self.h2_conn.clear_outbound_data_buffer()
+            self.h2_conn.close_connection(ErrorCodes.COMPRESSION_ERROR)
         return (yield from super().handle_h2_event(event))
 
     def protocol_error(self, message: str, error_code: int = ErrorCodes.PROTOCOL_ERROR) -> CommandGenerator[None]:
@@ -348,6 +358,10 @@ class Http2(Http2Server):
 
     def _awaits_an_answer(self, stream_id: int) -> bool:
         return self.is_open_for_us(stream_id) and not self.h2_conn.streams[stream_id].state_machine.headers_sent
+
+
+def _announces_a_body(event: h2.events.RequestReceived) -> bool:
+    return any(name == b"content-length" and value.strip(b"0") for name, value in event.headers)
 
 
 def refusal_for(event: HttpEvent, limits: Limits) -> Response | None:
