@@ -6,7 +6,7 @@ RUNS := $(VENV)/.installed-to-run
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow compare-oracle model wide soak test-lowest test-newest licenses attack browser redis clients check lock pages settings reports mutants recorded-banks bench bench-peers docs recording release-check format clean
+.PHONY: help install run test test-slow compare-oracle model wide soak test-lowest test-newest licenses attack browser redis clients sslyze check lock pages settings reports mutants recorded-banks bench bench-peers docs recording release-check format clean
 
 help:
 	@echo "make run      install into $(VENV) and serve (ARGS=\"--port 9000\" for flags)"
@@ -20,6 +20,7 @@ help:
 	@echo "make browser  install Debian's Chromium, which some tests need; make test does so where it may"
 	@echo "make redis    install Debian's redis-server and haproxy, which some tests need; make test does so where it may"
 	@echo "make clients  install the languages whose clients are tested, with Debian's packages and npm's, as make test does"
+	@echo "make sslyze   install sslyze of PyPI in .venv-tls, which some slow tests need; make test-slow does so"
 	@echo "make check    ruff and mypy"
 	@echo "make lock     write requirements/ anew: the newest versions that pyproject.toml allows, with hashes, and their licenses"
 	@echo "make licenses write requirements/licenses.md from requirements/run.txt, as make lock does"
@@ -51,7 +52,7 @@ run test test-slow test-lowest test-newest bench bench-peers: export PYTHONDONTW
 test: $(STAMP) browser redis clients
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -rs -m "not slow" $(ARGS)
 
-test-slow: $(STAMP) browser redis clients
+test-slow: $(STAMP) browser redis clients sslyze
 	$(BIN)/python -m pytest -n 3 -rs -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
 
 MINUTES := 30
@@ -96,6 +97,12 @@ redis:
 
 clients:
 	@tests/clients/install.sh
+
+# In an environment of its own: it wants another cryptography than mitmproxy does.
+sslyze:
+	@test -x .venv-tls/bin/sslyze || { python3 -m venv --clear .venv-tls && \
+		.venv-tls/bin/python -m pip install --quiet --disable-pip-version-check sslyze==6.3.1; } || \
+		echo "sslyze cannot be installed here: its tests are skipped." >&2
 
 check: $(STAMP)
 	$(BIN)/ruff check
@@ -180,7 +187,7 @@ format: $(STAMP)
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) .venv-uv .venv-lowest .venv-newest bench/peers/.venv bench/peers/node_modules tests/clients/node/node_modules tests/clients/go/.cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-tls .venv-uv .venv-lowest .venv-newest bench/peers/.venv bench/peers/node_modules tests/clients/node/node_modules tests/clients/go/.cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # uv installs in a second what takes pip ten, but does not know pip's settings: where it fails, pip tries. Nothing is compiled

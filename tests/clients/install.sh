@@ -14,6 +14,7 @@ needs 'command -v go' golang-go
 needs "php -r 'exit((int) !(extension_loaded(\"curl\") && include \"GuzzleHttp/autoload.php\"));'" \
   php-cli php-curl php-guzzlehttp-guzzle
 needs 'command -v ruby' ruby
+needs 'command -v h2load && command -v nghttp' nghttp2-client
 
 if [ ${#packages[@]} != 0 ]; then
   if [ "$(id -u)" = 0 ]; then as=(); elif sudo -n true 2>/dev/null; then as=(sudo -n); else as=(false); fi
