@@ -55,7 +55,8 @@ def test_nobody_where_there_is_no_token(admin: Admin) -> None:
 
 
 def fetched(admin: Admin, headers: Mapping[str, str], host: str = "localhost") -> Answer:
-    return admin.ask("GET", "clock", door="direct", host=host, headers={"Host": f"{host}:8081", **headers})
+    name = f"[{host}]" if ":" in host else host
+    return admin.ask("GET", "clock", door="direct", host=host, headers={"Host": f"{name}:8081", **headers})
 
 
 @pytest.mark.parametrize(
@@ -205,10 +206,15 @@ def test_who_comes_under_a_borrowed_name_does_not_get_out(headers: Mapping[str, 
     assert let_out(evil, allowed=["http://evil.example"]) == "host-refused"
 
 
-@pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "same-origin"}, {"Origin": "https://evil.example:8443"}])
-def test_over_tls_browsers_do_not_get_out_under_a_borrowed_name(headers: Mapping[str, str]) -> None:
+@pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "same-origin"}, {"Origin": "https://evil.example:8443"}])
+def test_over_tls_nobody_gets_out_under_a_borrowed_name(headers: Mapping[str, str]) -> None:
     assert let_out(request_with(headers, "evil.example:8443", "tls", scheme="https")) == "host-refused"
-    assert let_out(request_with({}, "sandbox.internal:8443", "tls", scheme="https")) is None
+
+
+def test_an_allowed_name_lends_itself_to_no_other() -> None:
+    request = replace(request_with({}, "sandbox:8081"), host="evil.example", port=80)
+    assert let_out(request, allowed=["http://sandbox:8081"]) == "host-refused"
+    assert let_out(request_with({}, "sandbox:8081"), allowed=["http://sandbox:8081"]) is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 import pytest
 
 from tests.support.doors import DEADLINE, basic, is_refusal, limits, read_all, trusting
-from tests.support.roads import HOST, OVER_TLS, ROADS, Roads, body, open_roads, status, target, tell_nobody
+from tests.support.roads import HOST, ROADS, Roads, body, open_roads, status, target, tell_nobody
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.wrong_protocol import HTTP2, SOCKS4, SOCKS5, TLS
@@ -220,15 +220,17 @@ def test_trailers_are_dropped_and_their_request_answered(roads: Roads, road: str
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("body", ["", "{}"])
 def test_the_absolute_form_is_answered(roads: Roads, road: str, body: str) -> None:
-    """axios sends it for https, where others open a tunnel."""
+    """axios sends it for https to a proxy, where others open a tunnel."""
     lines = ["POST" if body else "GET", " https://bank.example/v1/x?y HTTP/1.1\r\nHost: bank.example\r\n"]
     answer = roads.sent(
         road, f"{''.join(lines)}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode()
     )
+    if road == "tunnel":
+        assert status(answer) == 400  # What is in it is not over TLS.
+        return
     content = json.loads(answer.partition(b"\r\n\r\n")[2])
     assert (content["target"], content["host"], content["body"]) == ("/v1/x?y", "bank.example", body)
-    if road in ("proxy", "tls-proxy", *OVER_TLS):
-        assert content["scheme"] == "https"
+    assert content["scheme"] == "https"
 
 
 HELLO = bytes.fromhex("1603010005010000010300")
@@ -333,6 +335,46 @@ def test_what_two_readers_read_differently_is_refused_in_our_words(
     assert b"mitmproxy" not in answer
 
 
+@pytest.mark.parametrize(
+    ("version", "headers", "words"),
+    [
+        ("HTTP/1.1", "Host: a\r\nHost: b", b"more than one Host"),
+        ("HTTP/1.1", "Host: a\r\nHost: a", b"more than one Host"),
+        ("HTTP/1.1", "X-Other: a", b"has none"),
+        ("HTTP/1.1", "Host:", b"neither a host"),
+        ("HTTP/1.1", "Host: h/path", b"neither a host"),
+        ("HTTP/1.1", "Host: user@h", b"neither a host"),
+        ("HTTP/1.1", "Host: h:99999", b"neither a host"),
+        ("HTTP/1.0", "Host: h, i", b""),
+        ("HTTP/1.1", "Host: a\r\nTransfer-Encoding: cow, chunked", b""),
+        ("HTTP/1.1", "Host: a\r\nTransfer-Encoding: gzip, chunked", b"not simply chunked"),
+        ("HTTP/1.1", "Host: a\r\nTransfer_Encoding: chunked", b"looks like"),
+        ("HTTP/2.0", "Host: a", b""),
+        ("HTTP/1.2", "Host: a", b""),
+        ("HTTP/0.9", "Host: a", b""),
+    ],
+)
+@pytest.mark.parametrize("road", ROADS)
+def test_a_head_that_is_not_strictly_http_is_refused(
+    roads: Roads, road: str, version: str, headers: str, words: bytes
+) -> None:
+    head = b"POST %s %s\r\n%s\r\n\r\n" % (target(road, "/v1"), version.encode(), headers.encode())
+    answer = roads.sent(road, head + b"0\r\n\r\n" + request(road))
+    assert status(answer) == 400
+    assert answer.count(b"HTTP/1.1 400 ") == 1
+    assert b"HTTP/1.1 200 " not in answer
+    assert is_refusal(answer.partition(b"\r\n\r\n")[2])
+    assert words in answer
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_a_long_chunk_extension_is_refused_also_in_front_of_its_data(roads: Roads, road: str) -> None:
+    head = request(road, "POST", "/v1", "Transfer-Encoding: chunked")
+    for length, expected in ((10_000, 200), (200_000, 400)):
+        answer = roads.sent(road, head + b"2;x=%s\r\n{}\r\n0\r\n\r\n" % (b"a" * length))
+        assert status(answer) == expected, length
+
+
 MEGABYTE = b"a" * 1024 * 1024
 
 
@@ -343,7 +385,7 @@ MEGABYTE = b"a" * 1024 * 1024
         ("GET /", MEGABYTE, 414),
         ("GET / HTTP/1.1\r\nHost: b\r\nX-Large: ", MEGABYTE, 431),
         ("GET / HTTP/1.1\r\nHost: b\r\n", b"X-Many: 1\r\n" * 100_000, 431),
-        ("POST / HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n1;", MEGABYTE, 431),
+        ("POST / HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n1;", MEGABYTE, 400),
         ("POST / HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Late: ", MEGABYTE, 431),
         ("POST / HTTP/1.1\r\nHost: b\r\nContent-Length: 99999999999\r\n\r\n", b"", 413),
     ],

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support import roads
 from tests.support.far_bank import FarBank
 from tests.support.way_out import PROXIED, ROADS, WayOut, status, way_out
 
@@ -44,6 +45,127 @@ async def _idle(comparing: object) -> None:
 
 
 SECRET = f"Authorization: Bearer {CANARY}"
+
+ENGINES = [(mode, "auto") for mode in ASKED] + [("spy", "mitmproxy")]
+
+
+@pytest.fixture(scope="module", params=ENGINES, ids="-".join)
+def asking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WayOut]:
+    mode, engine = request.param
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(roads, "engine", engine)
+        with way_out(mode, tmp_path_factory.mktemp(mode)) as way:
+            yield way
+
+
+@pytest.fixture
+def asked(asking: WayOut) -> WayOut:
+    sent(asking)  # what is under way beside the app has ended
+    asking.bank.seen.clear()
+    return asking
+
+
+OTHER_PLACES = [
+    ("{scheme}://canary.test/elsewhere", "canary.test"),
+    ("{scheme}://canary.test/elsewhere", "{own}"),
+    ("{scheme}://canary.test:{port}/elsewhere", "{own}"),
+    ("{scheme}://CANARY.test", "{own}"),
+    ("{scheme}://canary.test?x=/elsewhere", "{own}"),
+    ("{scheme}://{own}@canary.test/elsewhere", "{own}"),
+    ("{scheme}://canary.test@{own}/elsewhere", "{own}"),
+    ("{scheme}://{own}/elsewhere", "canary.test"),
+    ("{other}://{own}/elsewhere", "{own}"),
+    ("ftp://canary.test:{port}/elsewhere", "{own}"),
+    ("{scheme}:/canary.test/elsewhere", "{own}"),
+    ("{scheme}:\\\\canary.test/elsewhere", "{own}"),
+    ("canary.test/elsewhere", "{own}"),
+    ("//canary.test/elsewhere", "{own}"),
+    ("/\\canary.test/elsewhere", "{own}"),
+    ("/s/mine//canary.test/elsewhere", "canary.test"),
+    ("/elsewhere", "canary.test"),
+    ("/elsewhere", "canary.test:{port}"),
+    ("/elsewhere", "{own}\r\nHost: canary.test"),
+    ("/elsewhere", "{own}, canary.test"),
+    ("/elsewhere", "{own}/canary.test"),
+    ("/elsewhere", "{own}@canary.test"),
+    ("/elsewhere", "localhost."),
+    ("/elsewhere", "[2001:db8::1]:{port}"),
+    ("/elsewhere", "xn--bnk-qla.test"),
+    ("/elsewhere", "b\u00e4nk.test"),
+    ("/elsewhere", "127.1"),
+]
+"""Targets and `Host` headers that name another place than the sandbox, or its bank."""
+
+
+@pytest.mark.parametrize("road", ["direct", "tls", "plain", "tunnel"])
+def test_what_names_another_place_is_refused_at_every_port(asked: WayOut, road: str) -> None:
+    way = asked
+    mode = way.engine.banks.default.real.mode
+    port = {"tls": way.proxy.tls_port, "direct": way.direct.port}.get(road, way.bank.port)
+    own = f"127.0.0.1:{port}"
+    for target, host in OTHER_PLACES:
+        # A proxy may be asked for what is behind TLS, but at the bank's port is no TLS: this is another place, too.
+        scheme, other = ("https", "http") if road == "tls" else ("http", "https")
+        words = {"own": own, "port": port, "scheme": scheme, "other": other}
+        named = f"Host: {host}".format(**words)
+        line = target.format(**words)
+        tunnel = way.bank_host if road == "tunnel" else ""
+        answer = way.ask(road, "", "", named, SECRET, target=line, tunnel=tunnel)
+        assert status(answer) in (400, 403, 404), (line, named)
+        if mode != "compare" or status(answer) == 400:
+            assert b"x-sandbox-source: sandbox" in answer.lower(), (line, named)
+        assert not sent(way), (line, named)
+
+
+@pytest.mark.parametrize("road", ["direct", "tls"])
+def test_a_whole_url_of_the_sandbox_or_a_name_of_it_goes_to_the_bank(asked: WayOut, road: str) -> None:
+    way = asked
+    port, scheme = (way.direct.port, "http") if road == "direct" else (way.proxy.tls_port, "https")
+    own = f"127.0.0.1:{port}"
+    for target, host in [
+        (f"{scheme}://{own}/elsewhere", own),
+        (f"{scheme.upper()}://LOCALHOST/elsewhere", "LocalHost"),
+        ("/elsewhere", f"[::1]:{port}"),
+        ("/elsewhere", way.bank_host),
+    ]:
+        way.bank.seen.clear()
+        way.ask(road, "", "", f"Host: {host}", target=target)
+        assert b"GET /elsewhere HTTP/1.1" in b"".join(way.bank.seen) or sent(way), (target, host)
+
+
+@pytest.mark.parametrize(
+    ("authority", "host", "path", "expected"),
+    [
+        ("canary.test", None, "/elsewhere", 403),
+        ("{own}", "canary.test", "/elsewhere", 400),
+        ("canary.test", "{own}", "/elsewhere", 400),
+        ("x@{own}", None, "/elsewhere", 400),
+        ("{own}", None, "//canary.test/elsewhere", 400),
+        ("{own}", None, "https://canary.test/elsewhere", 400),
+        ("{own}", None, "canary.test/elsewhere", 400),
+    ],
+)
+def test_what_names_another_place_over_http_2_is_refused(
+    asked: WayOut, authority: str, host: str | None, path: str, expected: int
+) -> None:
+    way = asked
+    own = f"127.0.0.1:{way.proxy.tls_port}"
+    fields = [(":method", "GET"), (":scheme", "https"), (":authority", authority.format(own=own)), (":path", path)]
+    fields += [("host", host.format(own=own))] if host else []
+    status = way.ask_http2([*fields, ("authorization", f"Bearer {CANARY}")])
+    assert not sent(way)
+    is_compared = way.engine.banks.default.real.mode == "compare"
+    assert status == expected or (is_compared and status == 404) or (status is None and expected == 400)
+
+
+@pytest.mark.parametrize("road", ["direct", "tls", "plain", "tunnel"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_what_some_servers_read_as_two_requests_does_not_get_to_the_bank(asked: WayOut, road: str, method: str) -> None:
+    way = asked
+    answer = way.ask(road, "/elsewhere", "", method=method, body=b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert status(answer) == (404 if way.engine.banks.default.real.mode == "compare" else 400)
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert not sent(way)
 
 
 def elsewhere(way: WayOut) -> tuple[str, ...]:
@@ -156,7 +278,8 @@ def test_who_comes_under_a_borrowed_name_does_not_get_to_the_bank(way: WayOut) -
         f"{way.bank_host}.evil.example",
     ):
         answer = way.ask("direct", f"/elsewhere?x={CANARY}", host, SECRET)
-        assert status(answer) == (403 if mode in ("spy", "record") else 404), host
+        is_asked = mode in ("spy", "record")
+        assert status(answer) == (400 if "@" in host or host.count(".") > 3 else 403 if is_asked else 404), host
     browser = "Sec-Fetch-Site: same-origin"
     assert status(way.ask("tls", "/elsewhere", "evil.example:8443", browser)) in (403, 404)
     assert not sent(way)
@@ -302,7 +425,7 @@ def test_whatever_the_path_it_stays_at_the_banks_host_and_is_the_one_that_was_na
     """Roads on which the request names the bank itself add nothing, those to the sandbox add the path of `--bank`."""
     paths = ("/pagination/v1/accounts", "/10050000/v1/accounts", "/oauth2/token", "/psd2/v1/accounts")
     with FarBank() as elsewhere:
-        hostile = (f"//127.0.0.1:{elsewhere.port}/v1/x", f"/@127.0.0.1:{elsewhere.port}/v1/x", "/../v1/x")
+        hostile = (f"/@127.0.0.1:{elsewhere.port}/v1/x", "/../v1/x")
 
         def write(bank: FarBank) -> str:
             return yaml.safe_dump({"banks": [{"url": f"{bank.url}/psd2", "mode": "record"}]})

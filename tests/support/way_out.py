@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import ConnectionTerminated, ResponseReceived, StreamReset
+
 from tests.support.doors import DEADLINE, Loop, read_all, trusting
 from tests.support.far_bank import FarBank, ok
 from tests.support.roads import direct_door, proxy_doors
@@ -45,11 +49,15 @@ class WayOut:
         method: str = "GET",
         body: bytes = b"",
         tunnel: str = "",
+        target: str = "",
     ) -> bytes:
-        """The whole answer. Without `host` it is the bank at the proxy, else the door; `tunnel` is that of CONNECT."""
+        """The whole answer. Without `host` it is the bank at the proxy, else the door; `tunnel` is that of CONNECT.
+
+        A `target` is sent as it is, in place of the path.
+        """
         port = {"tls": self.proxy.tls_port, "direct": self.direct.port}.get(road, self.proxy.proxy_port)
         host = host or (self.bank_host if road in PROXIED else f"127.0.0.1:{port}")
-        target = f"http://{host}{path}" if road == "plain" else path
+        target = target or (f"http://{host}{path}" if road == "plain" else path)
         lines = [f"{method} {target} HTTP/1.1", *([] if _has_host(headers) else [f"Host: {host}"]), *headers]
         lines += [f"Content-Length: {len(body)}"] if body else []
         with ExitStack() as stack:
@@ -65,6 +73,29 @@ class WayOut:
                 raw = stack.enter_context(self._tls.wrap_socket(raw, server_hostname="localhost"))
             raw.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode() + body)
             return read_all(raw)
+
+    def ask_http2(self, fields: list[tuple[str, str]]) -> int | None:
+        """The status of the answer to a request over HTTP/2 at the TLS port; None where the stream was reset."""
+        context = self._tls
+        context.set_alpn_protocols(["h2"])
+        with (
+            socket.create_connection(("127.0.0.1", self.proxy.tls_port or 0), timeout=DEADLINE) as raw,
+            context.wrap_socket(raw, server_hostname="localhost") as way,
+        ):
+            # Whatever is wrong with the fields is for the door to see.
+            settings = H2Configuration(validate_outbound_headers=False, normalize_outbound_headers=False)
+            connection = H2Connection(settings)
+            connection.initiate_connection()
+            connection.send_headers(1, fields, end_stream=True)
+            way.sendall(connection.data_to_send())
+            while data := way.recv(65536):
+                for event in connection.receive_data(data):
+                    if isinstance(event, ResponseReceived):
+                        return int(dict(event.headers)[b":status"])
+                    if isinstance(event, StreamReset | ConnectionTerminated):
+                        return None
+                way.sendall(connection.data_to_send())
+        return None
 
     @property
     def _tls(self) -> ssl.SSLContext:

@@ -36,6 +36,10 @@ class Limits:
     swallowed: int
     """Bytes a door swallows so that a client which sends first and reads later still sees its 413."""
 
+    chunk_line: int
+    """Bytes of a line between two chunks of a body, with its extensions, that are always read; of more than three times
+    as many none are."""
+
     pipelined: int
     """Requests that may wait on a connection of the direct door for the answers to those before them."""
 
@@ -91,6 +95,7 @@ USUAL = Limits(
     headers=64 * 1024,
     body=1024 * 1024,
     swallowed=64 * 1024 * 1024,
+    chunk_line=16 * 1024,
     pipelined=100,
     connections=CONNECTIONS,
     crowd=100,

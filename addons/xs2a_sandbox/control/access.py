@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from xs2a_sandbox.documents.files import ensure_file, read_file
 from xs2a_sandbox.errors import ConfigError, Refused
 from xs2a_sandbox.http import Request
-from xs2a_sandbox.http.origin import Origin
+from xs2a_sandbox.http.origin import Origin, destinations
 
 FILE = "admin-token"
 
@@ -39,7 +39,6 @@ def _checked(token: str, confdir: Path) -> str:
 
 
 _REALM = 'Bearer realm="xs2a-sandbox"'
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]@]*?)(?::\d*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,31 +80,29 @@ class Guard:
         if self.token and self._holds_token(request):
             text = "this request holds the sandbox's admin token, which is nobody else's business"
             raise Refused(403, "token-refused", text)
-        here = Origin.of(request.scheme, request.headers.get("Host") or request.host)
-        name = self._foreign_name(request, names) if self._can_be_misled(request) else None
-        if name is not None and here not in self.allowed:
+        if request.door == "direct" and request.scheme != "http":
+            text = f"its target names a place that speaks {request.scheme}, and this port does not"
+            raise Refused(400, "target-refused", f"{text}, so this does not go to the bank")
+        # At the proxy a request names the bank, which is checked there.
+        if request.door in ("direct", "tls") and (name := self._foreign_name(request, names, self.allowed)) is not None:
+            here = Origin.of(request.scheme, name)
             text = f"{name or 'no host'} is not this sandbox, so this does not go to the bank: use localhost"
             more = f"the host of --host or --public-url, or name it: --allow-origin {here or 'ORIGIN'}"
-            raise Refused(403, "host-refused", f"{text}, {more}")
+            raise Refused(403, "host-refused", f"{text}, {more}; a name of the bank belongs in banks[].hosts")
         if not self._is_of_own_app(request) and self._is_of_another_site(request):
             text = "web pages of other sites cannot use the way to the bank; if it is your own, --allow-origin ORIGIN"
             raise Refused(403, "origin-refused", text)
 
-    def _can_be_misled(self, request: Request) -> bool:
-        """Says whether the name of another site could be made to point at this door."""
-        headers = request.headers
-        # Over TLS that takes a browser that trusts our CA; others may call the sandbox as they like.
-        browsed = headers.get("Sec-Fetch-Site") is not None or headers.get("Origin") is not None
-        return request.door == "direct" or (request.door == "tls" and browsed)
-
-    def _foreign_name(self, request: Request, names: Collection[str] = ()) -> str | None:
-        """The first host that the request names and that is not ours."""
-        for authority in request.headers.all("Host") or [request.host]:
-            match = _HOST.fullmatch(authority)
-            name = match[1].strip("[]").lower() if match else authority
-            if not match or not (self.is_ours(name) or name in names):
-                return name
-        return None if self.is_ours(request.host) or request.host in names else request.host
+    def _foreign_name(
+        self, request: Request, names: Collection[str] = (), allowed: Collection[Origin] = ()
+    ) -> str | None:
+        """A host that the request names, in its target or its headers, and that is not ours; empty where it is none."""
+        for origin in destinations(request):
+            if origin is None:
+                return ""
+            if not (self.is_ours(origin.host) or origin.host in names or origin in allowed):
+                return str(origin).partition("://")[2]
+        return None
 
     def is_ours(self, host: str) -> bool:
         """Says whether this names the sandbox itself."""

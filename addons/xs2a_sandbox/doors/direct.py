@@ -2,13 +2,11 @@
 
 import asyncio
 
-import httptools
-
 from xs2a_sandbox.doors import ports
 from xs2a_sandbox.doors.client_header import ClientHeader
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.door import Answer, Repeat, Tell, unkept
-from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, Place, Service
+from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, Place, Service, split_url
 from xs2a_sandbox.doors.wrong_protocol import DIRECT
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.origin import host_and_port
@@ -59,9 +57,8 @@ class _Client(HttpConnection):
         self._client_header = client_header
 
     def place(self, url: bytes, headers: Headers) -> Place:
-        parsed = httptools.parse_url(url)
-        target = (parsed.path or b"/") + (b"?" + parsed.query if parsed.query else b"")
-        return Place(target.decode("ascii"), *host_and_port("", headers), "http")
+        scheme, authority, target = split_url(url)
+        return Place(target, *host_and_port(authority, headers), scheme or "http")
 
     def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
         target, host, port, scheme = turn.place

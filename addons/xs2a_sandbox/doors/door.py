@@ -104,6 +104,9 @@ def malformed(reason: str) -> OwnRefusal:
     return refusal(400, "FORMAT_ERROR", "XS2A989E", f"this is no HTTP: {reason}")
 
 
+LONG_CHUNK_LINE = malformed("a line between the chunks of its body is too long")
+
+
 NO_PROXY = malformed("CONNECT is for the port of --proxy-port")
 
 

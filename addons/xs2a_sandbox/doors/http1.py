@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -17,10 +18,15 @@ from xs2a_sandbox.doors.connections import Connection, Connections
 from xs2a_sandbox.doors.door import Answer, Repeat, Tell, Waiting, unkept
 from xs2a_sandbox.doors.wrong_protocol import Endpoint, recognise
 from xs2a_sandbox.errors import SandboxError
-from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http import Headers, Request, Response, request_head
+from xs2a_sandbox.http.origin import split_authority
 from xs2a_sandbox.journal import reason
 
 _OWN_FIELDS = door.SET_BY_DOORS | {"date"}
+
+_ORIGIN = re.compile(r"(https?)://([!-~]+)", re.IGNORECASE)
+_NO_TARGET = door.malformed("its target is neither a path nor an http or https URL of a host without a user")
+_VERSIONS = frozenset({"1.0", "1.1"})
 
 logger = logging.getLogger(__name__)
 
@@ -137,12 +143,13 @@ class HttpConnection(asyncio.Protocol):
         self._begin()
 
     def _begin(self) -> None:
+        self._version = ""
         self._url = b""
         self._pairs: list[tuple[str, str]] = []
         self._body = bytearray()
         self._length = 0
         """Bytes of the body so far."""
-        self._in_body = self._expects_100 = False
+        self._in_body = self._in_trailers = self._expects_100 = False
 
     # The transport calls these.
 
@@ -209,18 +216,26 @@ class HttpConnection(asyncio.Protocol):
             raise NotAnswered(door.CROWDED)
         if len(self._turns) > (most := self._limits.pipelined):
             raise NotAnswered(door.malformed(f"more than {most} others are before it on its connection"))
+        version = self._version = self._parser.get_http_version()
+        if version not in _VERSIONS:
+            raise NotAnswered(door.malformed("only HTTP/1.1 and HTTP/1.0 are spoken here"))
         if self._parser.should_upgrade():
             return
         headers = self._headers = Headers(self._pairs)
+        if mistake := request_head.mistake(headers, version):
+            raise NotAnswered(door.malformed(mistake))
         self._place = self.place(self._url, headers)
         if any(int(length) > self._limits.swallowed for length in headers.all("content-length")):
             raise NotAnswered(door.body_too_large(self._limits))
-        if "transfer-encoding" in headers.first and self._parser.get_http_version() != "1.1":
-            raise NotAnswered(door.malformed("Transfer-Encoding belongs to HTTP/1.1"))
         self._expects_100 = "100-continue" in map(str.lower, headers.all("expect"))
+
+    def on_chunk_header(self) -> None:
+        # Until data follow: those of the last chunk do not.
+        self._in_trailers = True
 
     def on_body(self, body: bytes) -> None:
         self._silent = 0
+        self._in_trailers = False
         room = max(self._limits.body + 1 - self._length, 0)
         self._length += len(body)
         if self._length > self._limits.swallowed:
@@ -231,7 +246,7 @@ class HttpConnection(asyncio.Protocol):
         self._silent = 0
         if self._parser.should_upgrade():
             return
-        is_1_1 = self._parser.get_http_version() == "1.1"
+        is_1_1 = self._version == "1.1"
         turn = HttpTurn(
             self._parser.get_method().decode("latin-1"),
             self._place,
@@ -245,11 +260,24 @@ class HttpConnection(asyncio.Protocol):
         self._begin()
 
     def _feed(self, data: bytes) -> None:
+        # In pieces, so that a long line between chunks cannot hide in front of the data that follow it.
+        length = self._limits.chunk_line
+        for start in range(0, len(data), length):
+            if self._last is not None:
+                return
+            try:
+                self._feed_piece(data[start : start + length])
+            except httptools.HttpParserUpgrade as upgrade:
+                self._stay(data[start + upgrade.args[0] :])
+                return
+
+    def _feed_piece(self, data: bytes) -> None:
+        """Raises HttpParserUpgrade."""
         self._silent += len(data)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            self._stay(data[upgrade.args[0] :])
+        except httptools.HttpParserUpgrade:
+            raise
         except httptools.HttpParserError as error:
             if isinstance(error.__context__, NotAnswered):
                 self.refuse(error.__context__.refusal)
@@ -260,7 +288,9 @@ class HttpConnection(asyncio.Protocol):
             else:
                 self.refuse(door.malformed(str(error)))
         else:
-            if self._silent > self._limits.head:
+            if self._in_body and not self._in_trailers and self._silent > self._limits.chunk_line:
+                self.refuse(door.LONG_CHUNK_LINE)
+            elif self._silent > self._limits.head:
                 line_is_open = not self._in_body and not self._pairs
                 self.refuse(door.head_too_large(self._limits, line_is_open=line_is_open))
 
@@ -269,6 +299,11 @@ class HttpConnection(asyncio.Protocol):
         method, version, url = self._parser.get_method(), self._parser.get_http_version(), self._url
         if method == b"CONNECT":
             headers, goes_on = Headers(self._pairs), version == "1.1" and self._parser.should_keep_alive()
+            # Many clients leave out the Host of a CONNECT, and what follows it is not its body.
+            mistake = request_head.mistake(headers, "1.0")
+            if mistake:
+                self.refuse(door.malformed(mistake))
+                return
             self._read_anew()
             self.connect(url.decode("latin-1"), headers, goes_on, rest)
             return
@@ -431,6 +466,25 @@ class HttpConnection(asyncio.Protocol):
             self._loop.call_later(door.LINGER, self._linger)
         else:
             self.transport.close()
+
+
+def split_url(url: bytes) -> tuple[str, str, str]:
+    """Scheme, authority and target of an absolute URL; scheme and authority are empty for a path."""
+    text = url.decode("latin-1")
+    if text.startswith("/") or text == "*":
+        return "", "", text
+    end = text.find("/", len("https://"))
+    scheme, authority = _origin(text if end < 0 else text[:end])
+    return scheme, authority, "/" if end < 0 else text[end:]
+
+
+@lru_cache(64)  # an app asks the same few hosts again and again
+def _origin(text: str) -> tuple[str, str]:
+    """Scheme and authority of what stands before a path."""
+    match = _ORIGIN.fullmatch(text)
+    if match is None or split_authority(match[2]) is None:
+        raise NotAnswered(_NO_TARGET)
+    return match[1].lower(), match[2]
 
 
 def _head(response: Response, turn: HttpTurn, *, goes_on: bool) -> bytes:

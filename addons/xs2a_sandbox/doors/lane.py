@@ -5,14 +5,12 @@ said, before they have heard anything but the answer to a CONNECT.
 """
 
 import asyncio
-import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol
 
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connection
-from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, NotAnswered, Place, Service
+from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, NotAnswered, Place, Service, split_url
 from xs2a_sandbox.doors.tls import CERTIFICATES, Certificates, Tls
 from xs2a_sandbox.doors.wrong_protocol import HANDSHAKE, PROXY, TLS_PORT, TUNNEL, Endpoint
 from xs2a_sandbox.http import Headers, Request, Response
@@ -22,8 +20,7 @@ ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 """The answer to a CONNECT, in mitmproxy's words."""
 
 _LOGIN = "proxy-authorization"
-_ORIGIN = re.compile(r"(https?)://([!-~]+)", re.IGNORECASE)
-_NO_TARGET = door.malformed("its target is neither a path nor an http or https URL of a host without a user")
+_OTHER_SCHEME = door.malformed("the scheme of its target is not that of its connection")
 _NO_HOST = door.malformed("it names no host")
 _NO_TUNNEL = door.malformed("CONNECT is for HOST:PORT")
 _BEHIND_OTHERS = door.malformed("CONNECT comes before the answer to another request")
@@ -103,7 +100,7 @@ class _Proxy(_Lane):
         return False
 
     def place(self, url: bytes, headers: Headers) -> Place:
-        scheme, authority, target = _parts(url)
+        scheme, authority, target = split_url(url)
         authority = authority or headers.first.get("host", "")
         pair = split_authority(authority)
         if pair is None:
@@ -170,7 +167,9 @@ class _Inside(_Lane):
         return False
 
     def place(self, url: bytes, headers: Headers) -> Place:
-        _, authority, target = _parts(url)
+        scheme, authority, target = split_url(url)
+        if scheme and scheme != self._scheme:
+            raise NotAnswered(_OTHER_SCHEME)
         return Place(target, *host_and_port(authority, headers), self._scheme)
 
     def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
@@ -181,25 +180,6 @@ class _Inside(_Lane):
 
     def _pass_on(self, transport: asyncio.Transport, start: bytes) -> None:
         self._lane.pass_on(transport, self.leave(), start, self._tunnel.connect if self._tunnel else b"")
-
-
-def _parts(url: bytes) -> tuple[str, str, str]:
-    """Scheme, authority and target of an absolute URL; scheme and authority are empty for a path."""
-    text = url.decode("latin-1")
-    if text.startswith("/") or text == "*":
-        return "", "", text
-    end = text.find("/", len("https://"))
-    scheme, authority = _origin(text if end < 0 else text[:end])
-    return scheme, authority, "/" if end < 0 else text[end:]
-
-
-@lru_cache(64)  # an app asks the same few hosts again and again
-def _origin(text: str) -> tuple[str, str]:
-    """Scheme and authority of what stands before a path."""
-    match = _ORIGIN.fullmatch(text)
-    if match is None or split_authority(match[2]) is None:
-        raise NotAnswered(_NO_TARGET)
-    return match[1].lower(), match[2]
 
 
 def _request(

@@ -30,8 +30,8 @@ from xs2a_sandbox.doors.connections import Connection, Connections
 from xs2a_sandbox.doors.door import Answer, Tell, Waiting
 from xs2a_sandbox.doors.mitmproxy_layers import to_mitmproxy
 from xs2a_sandbox.errors import UserMistake
-from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.origin import address, host_and_port
+from xs2a_sandbox.http import Headers, Request, Response, request_head
+from xs2a_sandbox.http.origin import Origin, address, host_and_port, split_authority
 
 FORCED: dict[str, Any] = {
     "connection_strategy": "lazy",
@@ -159,6 +159,8 @@ class SandboxAddon(ConnectionGuard):
         request, is_admitted = self._from_mitmproxy(flow)
         if crowded:
             response = self._crowded(flow)
+        elif mistake := flow.request.is_http2 and _mistake(flow.request):
+            response = self.tell(request, door.malformed(mistake), 0.0, None)
         elif is_admitted:
             response = await door.ask(self.answer, request, self._limits.answer_time, self.tell, self.waiting)
             response = await door.gather(request, response, self._large, self._limits, self.tell)
@@ -195,9 +197,7 @@ class SandboxAddon(ConnectionGuard):
         """The flow as the engine sees it, and whether its proxy user may come in."""
         data, client = flow.request.data, flow.client_conn
         headers = Headers(
-            (name.decode("latin-1"), value.decode("latin-1"))
-            for name, value in data.headers.fields
-            if name.lower() != b"proxy-authorization"
+            pair for pair in mitmproxy_layers.headers_of(flow.request) if pair[0].lower() != "proxy-authorization"
         )
         reverse, is_admitted = isinstance(client.proxy_mode, ReverseMode), True
         if reverse or client.id in self._tunnels:
@@ -240,6 +240,21 @@ class SandboxAddon(ConnectionGuard):
             message.headers["Content-Length"] = str(len(response.body) or 1)
             message.data.content = response.body[: len(response.body) // 2]
         flow.response = message
+
+
+def _mistake(request: http.Request) -> str | None:
+    """Return what is wrong with the head of a request over HTTP/2."""
+    data, headers = request.data, mitmproxy_layers.headers_of(request)
+    authority, host = data.authority.decode("latin-1"), headers.get("Host")
+    if not (data.path.startswith(b"/") or data.path == b"*"):
+        return "its :path is not a path"
+    if not (authority or host):
+        return "it names no host"
+    if authority and split_authority(authority) is None:
+        return "its :authority is neither a host nor a host with a port"
+    if authority and host and Origin.of("https", authority) != Origin.of("https", host):
+        return "its Host header is not its :authority"
+    return request_head.mistake(headers, "2")
 
 
 def _certificates_of(client: Client) -> tuple[bytes, ...] | None:

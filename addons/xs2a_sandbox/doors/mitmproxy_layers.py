@@ -4,6 +4,7 @@
 # mypy: allow-untyped-calls
 
 import logging
+import re
 from contextlib import suppress
 from time import time
 from typing import Any
@@ -49,8 +50,14 @@ from xs2a_sandbox.doors.door import Tell
 from xs2a_sandbox.doors.frame_budget import Excess, FrameBudget
 from xs2a_sandbox.doors.proxy_log import unquoted
 from xs2a_sandbox.doors.wrong_protocol import HANDSHAKE, HTTP2, PROXY, TLS_PORT, TUNNEL, Endpoint, recognise
-from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http import Headers, Request, Response, request_head
 from xs2a_sandbox.http.messages import Door
+from xs2a_sandbox.http.origin import PORTS
+
+_HEAD = re.compile(
+    rb"(\r\n)*[!-~]+ [!-~\x80-\xff]+ HTTP/1\.[01]\r\n([!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*\r\n)*\r\n"
+)
+"""The head of a request as RFC 9112 has it; mitmproxy also reads others."""
 
 logger = logging.getLogger(__name__)
 
@@ -179,6 +186,7 @@ class Http1(Http1Server):
         if not isinstance(event, events.DataReceived):
             yield from super().read_headers(event)
             return
+        received = bytes(self.buf)
         while (lines := self.buf.maybe_extract_lines()) == []:
             pass  # empty lines before a request
         if not lines:
@@ -198,6 +206,10 @@ class Http1(Http1Server):
         except ValueError as error:
             yield from self._refuse(door.malformed(unquoted(str(error))))
             return
+        head = received[: len(received) - len(self.buf)]
+        if mistake := self._mistake(head, self.request):
+            yield from self._refuse(door.malformed(mistake))
+            return
         self.body_reader = Chunks() if size is None else make_body_reader(size)
         self.state = self.read_body
         self._length = 0
@@ -216,7 +228,9 @@ class Http1(Http1Server):
                 yield from self._refuse(door.malformed(unquoted(str(error))))
                 return
             if part is None:
-                if len(self.buf) > self._limits.head:
+                if isinstance(self.body_reader, Chunks) and self.body_reader.has_long_line(self.buf, self._limits):
+                    yield from self._refuse(door.LONG_CHUNK_LINE)
+                elif len(self.buf) > self._limits.head:
                     yield from self._refuse(door.head_too_large(self._limits, line_is_open=False))
                 return
             if isinstance(part, h11.EndOfMessage):
@@ -246,6 +260,19 @@ class Http1(Http1Server):
         else:
             yield from super().send(event)
 
+    def _mistake(self, head: bytes, request: http.Request) -> str | None:
+        if not _HEAD.fullmatch(head):
+            return "its head is not written as HTTP/1.1 is"
+        if request.method == "CONNECT":
+            # Many clients leave out its Host, and what follows it is not its body.
+            return request_head.mistake(headers_of(request), "1.0")
+        scheme = request.data.scheme.decode("latin-1")
+        if self._parent.place is not PROXY and scheme not in ("", "https" if self.conn.tls else "http"):
+            return "the scheme of its target is not that of its connection"
+        if scheme not in ("", *PORTS):
+            return "its target is neither a path nor an http or https URL"
+        return request_head.mistake(headers_of(request), request.http_version.removeprefix("HTTP/"))
+
     def _refuse(self, refusal: Response) -> CommandGenerator[None]:
         """Answers in the engine's place."""
         refusal = self._parent.refused(refusal, self.stream_id)
@@ -267,6 +294,10 @@ class Chunks(ChunkedReader):
     def __call__(self, buf: ReceiveBuffer) -> Any:
         part = super().__call__(buf)
         return h11.EndOfMessage() if isinstance(part, h11.EndOfMessage) else part
+
+    def has_long_line(self, buf: ReceiveBuffer, limits: Limits) -> bool:
+        """Says whether the buffer holds nothing but the beginning of a line that is too long."""
+        return not self._reading_trailer and len(buf) > limits.chunk_line
 
 
 class Http2(Http2Server):
@@ -380,6 +411,10 @@ def refusal_for(event: HttpEvent, limits: Limits) -> Response | None:
             return door.malformed(unquoted(event.message.removeprefix("Received ").partition(" from client, ")[0]))
         case _:
             return door.FAILED
+
+
+def headers_of(request: http.Request) -> Headers:
+    return Headers((name.decode("latin-1"), value.decode("latin-1")) for name, value in request.data.headers.fields)
 
 
 def outline(request: http.Request, way_in: Door) -> Request:

@@ -1,19 +1,23 @@
 """The check of what may leave the sandbox for a real bank, and the words for what may not."""
 
-from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import stranger
 from xs2a_sandbox.control.access import Guard
-from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.engine.modes import BankRequest
+from xs2a_sandbox.errors import BankError, Refused
 from xs2a_sandbox.http import Request, own_path
 from xs2a_sandbox.http.origin import host_of
 
+_WITHOUT_BODY = frozenset({"GET", "HEAD"})
 
-def check(bank: RealBank, request: Request, guard: Guard) -> None:
+
+def check(to_bank: BankRequest, guard: Guard) -> None:
     """Raises BankError or Refused for what must not go to this bank."""
+    bank, request, destination = to_bank.real, to_bank.request, to_bank.destination
     _check_path(request)
-    # Only there a request says where it wants to go: at a base URL it names the sandbox.
+    # At the proxy a request says where it wants to go: at a base URL it names the sandbox, or the bank by a name of it.
     if request.door == "proxy" and not bank.is_named_by(request):
         raise stranger(request, bank)
+    _check_message(request, request.target, destination.target, destination.sent)
     own = [bank.origin.host] if bank.origin else []
     guard.check_way_out(request, {*own, *map(host_of, bank.host_names)})
 
@@ -21,6 +25,7 @@ def check(bank: RealBank, request: Request, guard: Guard) -> None:
 def check_forwarding(request: Request, guard: Guard) -> None:
     """Raises BankError or Refused for what must not go to a host that the request names."""
     _check_path(request)
+    _check_message(request, request.target)
     guard.check_way_out(request)
 
 
@@ -28,3 +33,13 @@ def _check_path(request: Request) -> None:
     """Raises BankError for the sandbox's own paths: whoever asks for them may send the admin token along."""
     if own_path.is_own(request.target):
         raise BankError("path-unknown", id=request.target.partition("?")[0], hint=own_path.hint(request))
+
+
+def _check_message(request: Request, *targets: str) -> None:
+    """Raises Refused for what servers read differently: as another place, or as two requests."""
+    if any(not target.startswith("/") or target[1:2] in ("/", "\\") for target in targets):
+        text = "its path begins with // or not with /, which servers also read as the name of a host"
+        raise Refused(400, "target-refused", f"{text}, so this does not go to the bank: begin it with one slash")
+    if request.method in _WITHOUT_BODY and (request.body or "transfer-encoding" in request.headers.first):
+        text = f"a {request.method} with a body is one request to some servers and two to others"
+        raise Refused(400, "body-refused", f"{text}, so this does not go to the bank: leave the body out")

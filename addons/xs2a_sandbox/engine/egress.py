@@ -74,7 +74,7 @@ class Passage:
         Raises BankError, and that or Refused for what must not go to this bank.
         """
         bank, request = to_bank.real, to_bank.request
-        clearance.check(bank, request, guard)
+        clearance.check(to_bank, guard)
         destination = to_bank.destination
         if self.recording and (to_bank.mode == "record" or self._spied):
             response = await self._recorded(self.recording, bank, request, destination)
@@ -100,7 +100,7 @@ class Passage:
     ) -> Compared:
         """An exchange held against the bank, in any mode that asks it. Raises BankError, Refused."""
         single_comparison.check(to_bank, allow_writes=allow_writes)
-        clearance.check(to_bank.real, to_bank.request, guard)
+        clearance.check(to_bank, guard)
         if self.comparing is None or to_bank.mode != "compare":
             return await single_comparison.compare(to_bank, answer, source, self._send, twin)
         journeys = self.comparing.journeys
@@ -115,7 +115,7 @@ class Passage:
         Raises BankError, Refused where the sandbox does not answer then.
         """
         try:
-            clearance.check(to_bank.real, to_bank.request, guard)
+            clearance.check(to_bank, guard)
         except (BankError, Refused) as error:
             is_elsewhere = isinstance(error, BankError)
             if comparing.is_answered_by_bank(to_bank) or (is_elsewhere and not to_bank.lookup.is_known):

@@ -408,7 +408,7 @@ class Engine:
             to_bank = self._to_bank(request, *target, outcome)
         bank, mode = to_bank.bank, to_bank.mode
         if mode == "record":
-            clearance.check(to_bank.real, request, self.guard)
+            clearance.check(to_bank, self.guard)
             call = self._stateless(request, to_bank.target, outcome.session)
             return own(call, f"everything goes to the bank {to_bank.real.url} (mode record)")
         call = outcome.call = self.begin(request, to_bank.target, outcome, documents)
@@ -421,7 +421,7 @@ class Engine:
         asks_bank = mode == "spy" and decision.is_left_to_bank
         try:
             if asks_bank:
-                clearance.check(to_bank.real, request, self.guard)
+                clearance.check(to_bank, self.guard)
             elif comparing and not self.passage.why_spared(comparing, to_bank, self.guard):
                 asks_bank = comparing.is_answered_by_bank(to_bank)
         except (BankError, Refused) as error:

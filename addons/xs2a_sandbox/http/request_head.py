@@ -1,0 +1,40 @@
+"""What the head of a request must not say, because two programs could read such a request differently."""
+
+import re
+from functools import lru_cache
+
+from xs2a_sandbox.http.messages import Headers
+from xs2a_sandbox.http.origin import split_authority
+
+_DISGUISED = re.compile(r"[^a-z]*(transfer[^a-z]*encoding|content[^a-z]*length)[^a-z]*")
+_FRAMING = frozenset({"transfer-encoding", "content-length"})
+
+
+def mistake(headers: Headers, version: str) -> str | None:
+    """Return what is wrong with the headers of a request of HTTP `version`, without quoting them."""
+    first = headers.first
+    host = first.get("host")
+    if host is None:
+        if version == "1.1":
+            return "HTTP/1.1 asks for a Host header, and it has none"
+    elif len(headers.all("host")) > 1:
+        return "it has more than one Host header"
+    elif split_authority(host) is None:
+        return "its Host header is neither a host nor a host with a port"
+    if "transfer-encoding" in first:
+        if version != "1.1":
+            return "Transfer-Encoding belongs to HTTP/1.1"
+        if [coding.lower() for coding in headers.all("transfer-encoding")] != ["chunked"]:
+            return "its Transfer-Encoding is not simply chunked"
+        if "content-length" in first:
+            return "it has both Transfer-Encoding and Content-Length"
+    if len(headers.all("content-length")) > 1:
+        return "it has more than one Content-Length header"
+    if _has_disguised(tuple(first)):
+        return "a header's name looks like Transfer-Encoding or Content-Length, but is neither"
+    return None
+
+
+@lru_cache(512)  # few apps send headers of other names in each request
+def _has_disguised(names: tuple[str, ...]) -> bool:
+    return any(name not in _FRAMING and _DISGUISED.fullmatch(name) for name in names)
