@@ -1,12 +1,17 @@
 """Rules of a session as the control interface takes, lists and forgets them, and what they do."""
 
+import asyncio
+import threading
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 
-from tests.support.admin import STATUS, Admin, governed, refused
+from tests.support.admin import STATUS, TOKEN, Admin, governed, refused
+from tests.support.doors import DEADLINE
 from tests.support.engine_client import Client
-from xs2a_sandbox.control.rules import MOST
+from xs2a_sandbox.cassette.dialect import layers
+from xs2a_sandbox.config.limits import SESSION_RULES, SESSION_RULES_TEXT
 
 BUSY = {"id": "busy", "match": {"operation": "consent-status"}, "respond": {"status": 503}}
 SLOW = "match: {operation: consent-status}\namend: {headers: {X-Slow: 'yes'}}\n"
@@ -124,8 +129,58 @@ def test_one_that_is_not_there(admin: Admin) -> None:
     assert "nothing was added" in refused(admin.ask("DELETE", "rules/rules-9"), 404, "rules-unknown")
 
 
+def paths(numbers: range) -> list[Any]:
+    return [{"id": f"rule-{n}", "match": {"path": f"/{n}"}, "respond": {}} for n in numbers]
+
+
 def test_there_is_an_end_to_them(admin: Admin) -> None:
-    add(admin, *[{**BUSY, "id": f"rule-{n}", "match": {"path": f"/{n}"}} for n in range(MOST)])
-    for n in range(1, MOST):
-        add(admin, {"match": {"path": f"/{n}"}, "respond": {}})
+    add(admin, *paths(range(SESSION_RULES - 1)))
+    before = admin.get("rules")
+
+    many = admin.ask("POST", "rules", {"rules": paths(range(1000, 13_000))})
+    message = refused(many, 409, "too-many-rules")
+    assert "at most 500 added rules, and with these it would have 12,499" in message
+    text = "".join(f"- {{id: text-{n}, match: {{path: /{n}}}, respond: {{}}}}\n" for n in (1000, 1001))
+    refused(admin.ask("POST", "rules", {"rules": [text]}), 409, "too-many-rules")
+    long = {"match": {"path": "/long"}, "respond": {"body": "x" * SESSION_RULES_TEXT}}
+    message = refused(admin.ask("POST", "rules", {"rules": [long]}), 409, "too-many-rules")
+    assert "262,144 characters" in message
+    assert admin.get("rules") == before
+
+    add(admin, *paths(range(1000, 1001)))
     refused(admin.ask("POST", "rules", {"rules": [BUSY]}), 409, "too-many-rules")
+    assert admin.named("other").ask("POST", "rules", {"rules": [BUSY]}).status == 201
+    assert admin.client.get("/1000").status == 200
+
+
+def test_others_are_answered_while_rules_are_compiled(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once when they are added, and once for the first request that they are for."""
+    compile = layers.laid_over
+    begun, may_end = threading.Semaphore(0), threading.Semaphore(0)
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        begun.release()
+        assert may_end.acquire(timeout=DEADLINE)
+        return compile(*arguments, **options)
+
+    monkeypatch.setattr(layers, "laid_over", slow)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    rule = {"match": {"path": "/slow"}, "respond": {"status": 234}}
+
+    async def others_are_answered(slow: Coroutine[Any, Any, Any]) -> Any:
+        task = asyncio.create_task(slow)
+        assert await asyncio.to_thread(begun.acquire, timeout=DEADLINE)
+        for _ in range(3):
+            assert (await admin.client.named("other").send("GET", STATUS)).status == 200
+        assert not task.done()
+        may_end.release(10)
+        return await task
+
+    async def main() -> None:
+        add = admin.client.send("POST", "/_sandbox/rules", json={"rules": [rule]}, headers=headers)
+        assert (await others_are_answered(add)).status == 201
+        while may_end.acquire(blocking=False) or begun.acquire(blocking=False):
+            pass
+        assert (await others_are_answered(admin.client.send("GET", "/slow"))).status == 234
+
+    asyncio.run(main())

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.cassette.rule_text import read_rules
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import Problem, Unreadable
+from xs2a_sandbox.state.attempts import in_thread
 
 _OF_RULES = frozenset({"cassette", "title", "doc", "rules"})
 
@@ -42,6 +42,7 @@ def read(addition: Addition, schemas: Schemas) -> list[Cassette]:
     return cassettes
 
 
+@in_thread
 def check(bank: Bank, addition: Addition) -> list[str]:
     """The ids of its rules. Raises Unreadable where the bank cannot have them."""
     cassettes = read(addition, bank.schemas)
@@ -49,7 +50,7 @@ def check(bank: Bank, addition: Addition) -> list[str]:
     return [rule.id for cassette in cassettes for rule in cassette.rules]
 
 
-@lru_cache(256)
+@in_thread
 def bank_with(bank: Bank, additions: tuple[Addition, ...]) -> Bank:
     """The bank with the rules of those additions that it can have; those of another bank may not be among them."""
     fitting: list[list[Cassette]] = []

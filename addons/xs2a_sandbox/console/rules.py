@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from xs2a_sandbox.bank import added_rules
+from xs2a_sandbox.bank import Bank, added_rules
 from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.console.visit import ConsoleVisit, wrong_field
 from xs2a_sandbox.errors import Refused, body_invalid
 from xs2a_sandbox.explain.candidates import place_of
 from xs2a_sandbox.http import Response
+from xs2a_sandbox.state.attempts import prepared
 
 _FIELDS = ("method", "url", "headers", "body")
 _ALL = 100_000
@@ -25,6 +26,10 @@ async def rules(visit: ConsoleVisit) -> Response:
         except Refused as refused:
             problem = str(refused)
     added = tuple(map(added_rules.addition, (await visit.ask("GET", "rules"))["added"]))
+
+    async def with_added() -> list[Bank]:
+        return [added_rules.bank_with(bank, added) for bank in visit.sandbox.banks.all]
+
     listed = await visit.ask("GET", f"journal?limit={_ALL}")
     hits = Counter(entry["rule"] for entry in listed["exchanges"])
     return visit.page(
@@ -39,7 +44,7 @@ async def rules(visit: ConsoleVisit) -> Response:
                 "name": bank.real.url or bank.interface.dialect,
                 "entries": [_entry(entry, bank.interface, hits) for entry in _entries(bank.interface)],
             }
-            for bank in (added_rules.bank_with(bank, added) for bank in visit.sandbox.banks.all)
+            for bank in await prepared(with_added)
         ],
         sent={**sent, "method": sent["method"] or "GET"},
         why=why,

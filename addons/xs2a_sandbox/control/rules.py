@@ -6,12 +6,12 @@ from typing import Any
 from xs2a_sandbox.bank import Banks, added_rules
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.rule_text import in_lines
+from xs2a_sandbox.config import limits
 from xs2a_sandbox.control.shapes import AddedRules
 from xs2a_sandbox.errors import Refused, Unreadable, body_invalid
 from xs2a_sandbox.state.session import SESSION_RULES
 
-MOST = 100
-"""Additions to one session."""
+_FORGET = "DELETE /_sandbox/rules forgets those that are there"
 
 
 def listed(call: Call) -> dict[str, Any]:
@@ -21,15 +21,20 @@ def listed(call: Call) -> dict[str, Any]:
 def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
     """Adds rules, over those that there are. Raises Refused."""
     there = SESSION_RULES.all(call.state)
-    if len(there) >= MOST:
-        raise Refused(409, "too-many-rules", f"rules are added to a session {MOST} times at most: forget some")
     written = body.get("rules")
     if not isinstance(written, list) or not written or not all(isinstance(rule, dict | str) for rule in written):
         raise body_invalid("rules must be a list of rules, each as an object or as text in YAML")
+    before = sum(len(addition["hits"]) for addition in there)
+    _check_count(before + len(written))
     new: dict[str, Any] = {"id": SESSION_RULES.next_id(call.state), "rules": [in_lines(rule) for rule in written]}
+    length = sum(len(text) for addition in (*there, new) for text in addition["rules"])
+    if length > limits.SESSION_RULES_TEXT:
+        most = f"the rules of a session have at most {limits.SESSION_RULES_TEXT:,} characters"
+        raise Refused(409, "too-many-rules", f"{most}, and with these they would have {length:,}: {_FORGET}")
     new["hits"] = dict.fromkeys(_checked(banks, new), 0)
     if not new["hits"]:
         raise body_invalid("there is no rule in it")
+    _check_count(before + len(new["hits"]))  # a text may hold many
     SESSION_RULES.keep(call.state, [*there, new])
     return _described(new)
 
@@ -42,6 +47,13 @@ def deleted(call: Call, id: str) -> None:
 
 def forgotten(call: Call) -> dict[str, Any]:
     return {"forgotten": SESSION_RULES.clear(call.state)}
+
+
+def _check_count(count: int) -> None:
+    """Raises Refused."""
+    if count > limits.SESSION_RULES:
+        most = f"a session has at most {limits.SESSION_RULES} added rules"
+        raise Refused(409, "too-many-rules", f"{most}, and with these it would have {count:,}: {_FORGET}")
 
 
 def _described(kept: Mapping[str, Any]) -> AddedRules:

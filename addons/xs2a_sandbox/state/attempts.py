@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from functools import partial, wraps
 from typing import cast
 
-from xs2a_sandbox.errors import SandboxError, StoreBusy, StoreUnavailable
+from xs2a_sandbox.errors import SandboxError, StoreBusy, StoreUnavailable, Unreadable
 from xs2a_sandbox.state.snapshot import DistantStore, Overtaken, Reader, Snapshot, waiting
 from xs2a_sandbox.state.store import Documents, Store, Transaction
 
@@ -18,11 +20,61 @@ _PATIENCE = 0.7
 """Seconds for all tries together where the store is somewhere else."""
 
 
+_RESULTS = 256
+"""Results of each slow function that are kept."""
+
+
+class Unprepared(Exception):
+    """Raised where an attempt needs a result that takes long: `prepare` makes it, in a thread, for the next attempt."""
+
+    def __init__(self, prepare: Callable[[], None]) -> None:
+        self.prepare = prepare
+
+
+def in_thread[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Keep the results of a function that takes long. A call whose result is not there yet raises Unprepared."""
+    results: OrderedDict[object, R | Unreadable] = OrderedDict()
+
+    def prepare(key: object, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            results[key] = function(*args, **kwargs)
+        except Unreadable as error:
+            results[key] = error
+        while len(results) > _RESULTS:
+            results.popitem(last=False)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        key = (args, tuple(kwargs.items()))
+        if key not in results:
+            raise Unprepared(partial(prepare, key, *args, **kwargs))
+        result = results[key]
+        if isinstance(result, Unreadable):
+            raise Unreadable(result.problems)
+        return result
+
+    return call
+
+
 async def kept[R](store: Store | DistantStore, attempt: Callable[[Documents], R], reader: Reader | None = None) -> R:
     """The result of the first attempt that ends, each with a transaction of its own that it commits with `keep`.
 
     A `reader` is whose habits tell what it is going to read. Raises StoreUnavailable where no attempt ends.
     """
+    return await prepared(lambda: _kept(store, attempt, reader))
+
+
+async def prepared[R](work: Callable[[], Awaitable[R]]) -> R:
+    """Return the result of `work`, which is begun again after each thing that it needed has been prepared."""
+    while True:
+        try:
+            return await work()
+        except Unprepared as missing:
+            prepare = missing.prepare
+        await asyncio.to_thread(prepare)
+
+
+async def _kept[R](store: Store | DistantStore, attempt: Callable[[Documents], R], reader: Reader | None) -> R:
     if isinstance(store, DistantStore):
         return await _kept_there(store, attempt, reader)
     try:
