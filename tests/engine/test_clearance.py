@@ -160,9 +160,16 @@ def test_what_names_another_place_over_http_2_is_refused(
 
 @pytest.mark.parametrize("road", ["direct", "tls", "plain", "tunnel"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_what_some_servers_read_as_two_requests_does_not_get_to_the_bank(asked: WayOut, road: str, method: str) -> None:
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [((), b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"), (("Transfer-Encoding: chunked",), b"0\r\n\r\n")],
+    ids=["length", "chunks"],
+)
+def test_what_some_servers_read_as_two_requests_does_not_get_to_the_bank(
+    asked: WayOut, road: str, method: str, headers: tuple[str, ...], body: bytes
+) -> None:
     way = asked
-    answer = way.ask(road, "/elsewhere", "", method=method, body=b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
+    answer = way.ask(road, "/elsewhere", "", *headers, method=method, body=body)
     assert status(answer) == (404 if way.engine.banks.default.real.mode == "compare" else 400)
     assert answer.count(b"HTTP/1.1 ") == 1
     assert not sent(way)

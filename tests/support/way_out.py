@@ -59,7 +59,8 @@ class WayOut:
         host = host or (self.bank_host if road in PROXIED else f"127.0.0.1:{port}")
         target = target or (f"http://{host}{path}" if road == "plain" else path)
         lines = [f"{method} {target} HTTP/1.1", *([] if _has_host(headers) else [f"Host: {host}"]), *headers]
-        lines += [f"Content-Length: {len(body)}"] if body else []
+        is_chunked = any(header.lower().startswith("transfer-encoding:") for header in headers)
+        lines += [f"Content-Length: {len(body)}"] if body and not is_chunked else []
         with ExitStack() as stack:
             raw: Any = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=DEADLINE))
             if road.startswith("tunnel"):

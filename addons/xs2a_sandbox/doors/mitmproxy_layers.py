@@ -54,9 +54,7 @@ from xs2a_sandbox.http import Headers, Request, Response, request_head
 from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.http.origin import PORTS
 
-_HEAD = re.compile(
-    rb"(\r\n)*[!-~]+ [!-~\x80-\xff]+ HTTP/1\.[01]\r\n([!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*\r\n)*\r\n"
-)
+_HEAD = re.compile(rb"(\r\n)*[!-~]+ [!-~]+ HTTP/1\.[01]\r\n([!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*\r\n)*\r\n")
 """The head of a request as RFC 9112 has it; mitmproxy also reads others."""
 
 logger = logging.getLogger(__name__)

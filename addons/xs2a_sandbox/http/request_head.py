@@ -7,6 +7,8 @@ from xs2a_sandbox.http.messages import Headers
 from xs2a_sandbox.http.origin import split_authority
 
 _DISGUISED = re.compile(r"[^a-z]*(transfer[^a-z]*encoding|content[^a-z]*length)[^a-z]*")
+_DIGITS = 18
+"""Digits of the longest length that every program can count."""
 _FRAMING = frozenset({"transfer-encoding", "content-length"})
 
 
@@ -28,8 +30,11 @@ def mistake(headers: Headers, version: str) -> str | None:
             return "its Transfer-Encoding is not simply chunked"
         if "content-length" in first:
             return "it has both Transfer-Encoding and Content-Length"
-    if len(headers.all("content-length")) > 1:
-        return "it has more than one Content-Length header"
+    if (length := first.get("content-length")) is not None:
+        if len(headers.all("content-length")) > 1:
+            return "it has more than one Content-Length header"
+        if len(length) > _DIGITS:
+            return "its Content-Length is not a length"
     if _has_disguised(tuple(first)):
         return "a header's name looks like Transfer-Encoding or Content-Length, but is neither"
     return None
