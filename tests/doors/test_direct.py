@@ -4,6 +4,7 @@ import re
 import socket
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -11,8 +12,10 @@ import httpx
 import pytest
 
 from tests.support.doors import DEADLINE, Loop, echo, is_refusal, limits, opened, read_all, talk, wait_until
+from tests.support.engine_client import an_engine, bundled_engine
 from tests.support.roads import direct_door
 from xs2a_sandbox.config.limits import USUAL
+from xs2a_sandbox.doors import door as doors
 from xs2a_sandbox.doors.connections import Connections
 from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.errors import ConfigError
@@ -362,3 +365,32 @@ def test_a_busy_port() -> None:
 def test_a_host_that_is_not_here(host: str) -> None:
     with pytest.raises(ConfigError, match=f"^--host {host} is no address of this machine: .* --host 127.0.0.1"):
         asyncio.run(direct_door(echo, host=host).start())
+
+
+@pytest.mark.parametrize("length", [USUAL.body + 1, USUAL.swallowed + 1], ids=["read on", "refused at once"])
+def test_a_body_that_is_too_large_is_refused_in_the_words_of_the_dialect(length: int, tmp_path: Path) -> None:
+    words = "errors: {body-too-large: {status: 413, code: TOO_MUCH, number: X1, text: 'no more than {{ limit }}'}}"
+    (tmp_path / "words.yaml").write_text(f"cassette: 1\n{words}\n")
+    engine = an_engine(layers=[[tmp_path]])
+    head = f"POST /v1/consents HTTP/1.1\r\nHost: b\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n".encode()
+    with opened(lambda: direct_door(engine.answer, tell=engine.refused, connections=Connections(USUAL))) as (door, _):
+        answer = talk(door.port, head, b"a" * min(length, 2 * USUAL.body))
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b'"code":"TOO_MUCH"' in answer
+    assert b"X1: no more than 1048576" in answer
+    assert answer.count(b"X-Sandbox-Source: sandbox") == 1
+
+
+def test_what_no_bank_says_has_the_numbers_of_the_bundled_table() -> None:
+    errors = bundled_engine().interface.errors
+    late, failed, head, line, body = (
+        doors.LATE,
+        doors.FAILED,
+        doors.head_too_large(USUAL, line_is_open=False),
+        doors.head_too_large(USUAL, line_is_open=True),
+        doors.body_too_large(USUAL),
+    )
+    for refusal in (late, failed, head, line, body):
+        assert refusal.error
+        entry = errors[refusal.error.name]
+        assert (refusal.status, refusal.code, refusal.number) == (entry.status(), entry.code(), entry.number())

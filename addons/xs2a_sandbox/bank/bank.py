@@ -389,6 +389,10 @@ class Bank:
 
     def say_refusal(self, refusal: OwnRefusal, call: Call) -> Response:
         """The refusal of something before any bank is asked, in the form that errors have here."""
+        if refusal.error:
+            said = self.say(refusal.error, call)
+            names = {name.lower() for name, _ in said.headers}
+            return said.with_headers(*(pair for pair in refusal.headers if pair[0].lower() not in names))
         words = {"code": refusal.code, "number": refusal.number, "text": refusal.text}
         scope = call.scope() | {"error": {"name": None, "status": refusal.status, "path": None, **words}}
         return Response(refusal.status, refusal.headers, to_json(self._error_body(None, scope)))

@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import Any
 
 from xs2a_sandbox.config.limits import Limits
-from xs2a_sandbox.errors import ConfigError, SandboxError
+from xs2a_sandbox.errors import BankError, ConfigError, SandboxError
 from xs2a_sandbox.http import Request, Response, messages
 from xs2a_sandbox.http.header_fields import HOP_BY_HOP
 from xs2a_sandbox.http.messages import Door, OwnRefusal
@@ -65,12 +65,22 @@ def refusal(status: int, code: str, number: str, text: str, *headers: tuple[str,
     return messages.refusal(status, code, number, text, ("X-Sandbox-Source", "sandbox"), *headers)
 
 
-FAILED = refusal(500, "INTERNAL_SERVER_ERROR", "XS2A990E", "the sandbox failed on this request, its log says why")
+def said_by_table(words: OwnRefusal, name: str, **values: Any) -> OwnRefusal:
+    """Leave the answer to the error of this name in the dialect's table; `words` are for where no bank says it."""
+    return replace(words, error=BankError(name, **values))
+
+
+_FAILURE = "the sandbox failed on this request, its log says why"
+FAILED = said_by_table(
+    refusal(500, "INTERNAL_SERVER_ERROR", "XS2A990E", _FAILURE),
+    "internal",
+    reason=_FAILURE,
+)
 STOPPED = refusal(503, "SERVICE_UNAVAILABLE", "XS2A996E", "the sandbox stops, and has waited long enough for an answer")
 CROWDED = refusal(
     503, "SERVICE_UNAVAILABLE", "XS2A997E", "too many connections are open, this one is closed", ("Retry-After", "1")
 )
-LATE = refusal(504, "INTERNAL_SERVER_ERROR", "XS2A991E", "the sandbox had no answer in time")
+LATE = said_by_table(refusal(504, "INTERNAL_SERVER_ERROR", "XS2A991E", "the sandbox had no answer in time"), "timeout")
 STRANGER = refusal(
     407,
     "PROXY_AUTHENTICATION_REQUIRED",
@@ -87,16 +97,17 @@ def endless(limits: Limits) -> OwnRefusal:
 
 
 def body_too_large(limits: Limits) -> OwnRefusal:
-    return refusal(413, "FORMAT_ERROR", "XS2A905E", f"the body must not be larger than {limits.body} bytes")
+    words = refusal(413, "FORMAT_ERROR", "XS2A905E", f"the body must not be larger than {limits.body} bytes")
+    return said_by_table(words, "body-too-large", limit=limits.body)
 
 
 def head_too_large(limits: Limits, *, line_is_open: bool) -> OwnRefusal:
     """The refusal of a request line without end while that `line_is_open`, else of headers without end."""
     if line_is_open:
         text = f"path and query must not be longer than {limits.target} bytes"
-        return refusal(414, "FORMAT_ERROR", "XS2A908E", text)
+        return said_by_table(refusal(414, "FORMAT_ERROR", "XS2A908E", text), "target-too-long", limit=limits.target)
     text = f"the headers together must not be larger than {limits.headers} bytes"
-    return refusal(431, "FORMAT_ERROR", "XS2A909E", text)
+    return said_by_table(refusal(431, "FORMAT_ERROR", "XS2A909E", text), "headers-too-large", limit=limits.headers)
 
 
 def malformed(reason: str) -> OwnRefusal:

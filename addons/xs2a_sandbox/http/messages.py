@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from xs2a_sandbox.errors import InvalidResponse
+from xs2a_sandbox.errors import BankError, InvalidResponse
 
 Door = Literal["proxy", "tls", "direct", "process"]
 
@@ -174,11 +174,15 @@ def to_json(value: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class OwnRefusal(Response):
-    """An answer that no dialect has in its table: what a bank says of it, in the form of its own errors."""
+    """An answer of the sandbox itself, which a bank says in the form of its own errors.
+
+    With `error` it is one of the errors of a dialect's table, which has its own words for it.
+    """
 
     code: str = ""
     number: str = ""
     text: str = ""
+    error: BankError | None = None
 
 
 def refusal(status: int, code: str, number: str, text: str, *headers: tuple[str, str]) -> OwnRefusal:
