@@ -3,12 +3,15 @@
 import asyncio
 import json
 from pathlib import Path
+from uuid import uuid4
 
 import httpx
 import pytest
 import requests
 
+from tests.support.doors import DEADLINE
 from tests.support.sandboxes import a_sandbox, blueprint
+from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.errors import Unreadable
 from xs2a_sandbox.testing.sandbox import Sandbox
 
@@ -167,3 +170,16 @@ def test_the_blueprint_stays_as_it_was(xs2a: Sandbox) -> None:
     before = len(blueprint().interface.rules)
     xs2a.add_rule(UNAVAILABLE)
     assert len(blueprint().interface.rules) == before
+
+
+@pytest.mark.parametrize("size", [USUAL.body + 1, USUAL.swallowed + 1])
+def test_a_body_beyond_the_limit_is_refused_however_it_comes(xs2a: Sandbox, size: int) -> None:
+    headers = {"Content-Type": "application/json", "X-Request-ID": str(uuid4())}
+    url, body = "https://bank.example/v1/consents", b"a" * size
+    answers = [xs2a.client().post(url, content=body, headers=headers)]
+    answers += [xs2a.mount(requests.Session()).post(url, data=body, headers=headers)]
+    with xs2a.intercept():
+        answers += [requests.post(url, data=body, headers=headers, timeout=DEADLINE)]
+    for answer in answers:
+        assert answer.status_code == 413
+        assert "XS2A905E: the body must not be larger than 1048576 bytes" in answer.text
