@@ -445,6 +445,7 @@ OTHERS = {
     "--cert": "curl",
     "--data-binary": "curl",
     "--from-file": "kubectl",
+    "--from-literal": "kubectl",
     "--key": "curl",
     "--listen-host": "mitmdump",
     "--proxy-server": "chromium",

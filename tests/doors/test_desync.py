@@ -15,14 +15,15 @@ import yaml
 
 from tests.support.doors import is_refusal
 from tests.support.roads import ROADS, Roads, open_roads, status, target
+from tests.support.shared import SHARED, needs_shared
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.http import Request, Response
 
 PROJECT = Path(__file__).parents[2]
-CASES = PROJECT.parent / "shared" / "data" / "http-desync"
+CASES = SHARED / "data" / "http-desync"
 SMUGGLED = "/smuggled"
 
-pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason=f"the requests of http-desync-guardian are not in {CASES}")
+pytestmark = needs_shared("data/http-desync")
 
 
 @pytest.fixture(scope="module")
