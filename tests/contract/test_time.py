@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.contract import bodies, facts
+from tests.contract import bodies, facts, resources
 from tests.contract.conftest import Sandbox
 from tests.contract.doors import Bank, Send
 
@@ -53,17 +53,39 @@ def test_a_consent_ends_after_its_last_day(bank: Bank, wait: Callable[[int], Non
     assert (listed.status, listed.error["code"]) == (401, "CONSENT_EXPIRED")
 
 
-@spec("reading-consent-lapses")
-def test_preconfigured_consents_end_too(bank: Bank, wait: Callable[[int], None]) -> None:
+@spec("2.1-valid-status")
+def test_only_delete_ends_the_preconfigured_valid_consents(bank: Bank, wait: Callable[[int], None]) -> None:
+    for psu in ("anna", "lukas", "zuzana"):
+        resources.sign(bank, resources.consent(bank, psu, recurringIndicator=True), psu)
     wait(400)
 
-    for consent_id in facts.tied().values():
-        assert bank.get(f"/v1/consents/{consent_id}/status").json() == {"consentStatus": "expired"}
-        answer = bank.get(
-            f"/v1/accounts/{facts.covered(consent_id)}/transactions?bookingStatus=both", consent=consent_id
-        )
-        assert answer.status == 401
-        assert answer.error["text"] == f"{{sensitive}} XS2A004E: consent {consent_id} expired"
+    for iban, consent_id in facts.tied().items():
+        _is_valid(bank, iban, consent_id)
+        assert bank.delete(f"/v1/consents/{consent_id}").status == 204
+        assert bank.get(f"/v1/consents/{consent_id}/status").error["code"] == "CONSENT_UNKNOWN"
+        asked = bank.post("/v1/consents", json=bodies.consent(iban, validUntil="9999-12-31"))
+        assert asked.json()["consentId"] == consent_id
+        _is_valid(bank, iban, consent_id)
+
+
+@spec("2.1-valid-status")
+def test_a_preconfigured_consent_that_an_older_version_ended(bank: Bank, sandbox: Sandbox) -> None:
+    iban, consent_id = next(iter(facts.tied().items()))
+    bank.get("/v1/accounts/", consent=consent_id)
+    old = {name: value for name, value in facts.testdata()["consents"][consent_id].items() if name != "permanent"}
+    place, store = ("consents", consent_id), sandbox.engine.store
+    assert bank.session
+    version, _ = store.read(bank.session, *place)
+    assert store.commit(bank.session, {place: version}, {}, {place: {**old, "consentStatus": "expired"}})
+
+    _is_valid(bank, iban, consent_id)
+
+
+def _is_valid(bank: Bank, iban: str, consent_id: str) -> None:
+    assert bank.get(f"/v1/consents/{consent_id}/status").json() == {"consentStatus": "valid"}
+    assert bank.get(f"/v1/consents/{consent_id}").json()["consentStatus"] == "valid"
+    assert bank.get("/v1/accounts/", consent=consent_id).status == 200
+    assert bank.get(f"/v1/accounts/{iban}/transactions?bookingStatus=both", consent=consent_id).status == 200
 
 
 @spec("reading-consent-lapses")

@@ -184,9 +184,7 @@ class Bank:
                 one = Consent(self._next(), "valid", holder, customers=holder, preconfigured=id)
                 one.accounts = tuple(consent["accounts"])
                 one.recurring = consent["recurringIndicator"] == "true"
-                one.valid_until = date.fromisoformat(consent["validUntil"])
                 self.consents.append(one)
-                self._lapses(one)
 
     # -- the time
 
@@ -670,6 +668,8 @@ class Bank:
             case Consent():
                 resource.customers = tuple(psu for psu in signed if psu in resource.holders)
                 for older in self.consents if resource.recurring else ():
+                    if older.preconfigured:
+                        continue  # nothing but DELETE ends it
                     if older.recurring and older.status == "valid" and set(older.customers) & set(resource.customers):
                         self._move(older, "expired")
                 self._move(resource, "valid")

@@ -276,12 +276,10 @@ def test_one_for_all_accounts_ends_nothing(stage: Stage) -> None:
     assert stage.status(older) == "valid"
 
 
-def test_a_new_one_ends_a_preconfigured_one_until_that_is_asked_for_again(stage: Stage) -> None:
+def test_a_new_one_does_not_end_a_permanent_one(stage: Stage) -> None:
     iban = OWN[ONE][0]
     preconfigured = Thing("consent", f"/v1/consents/{facts.tied()[iban]}")
     stage.sign(recurring(stage))
-    assert stage.status(preconfigured) == "expired"
-    stage.consent(iban)
     assert stage.status(preconfigured) == "valid"
 
 

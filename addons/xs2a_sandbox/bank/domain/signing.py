@@ -284,13 +284,15 @@ def move(call: Call, family: Family, id: str, event: str) -> bool:
 
 
 def _end_older(call: Call, id: str) -> None:
-    """A new recurring consent ends its customers' older ones, those of the test data included."""
+    """A new recurring consent ends its customers' older ones, except for those that are permanent."""
     newest = call.state.get("consents", id)
     if newest is None or not newest["recurringIndicator"] or newest.get("endsOlder") is False:
         return
     customers = _customers(call, newest)
     for other, consent in call.state.all("consents").items():
-        if other == id or not consent.get("recurringIndicator") or not customers & _customers(call, consent):
+        if other == id or consent.get("permanent") or not consent.get("recurringIndicator"):
+            continue
+        if not customers & _customers(call, consent):
             continue
         if to := CONSENT.after(status_of(FAMILIES["consent"], consent), "newer recurring consent"):
             call.state.put("consents", other, {**consent, "consentStatus": to})
