@@ -153,6 +153,16 @@ def test_the_redirect_link_carries_the_consent_and_the_way_back(bank: Bank) -> N
     assert quote("https://tpp.example/b?a=1&b=2", safe="") in href
 
 
+@spec("5-tpp-redirect-uri")
+def test_a_plus_in_the_way_back_stays_a_plus(bank: Bank) -> None:
+    address = "https://tpp.example/a+b?scope=ais+pis"
+
+    answer = bank.post("/v1/consents", json=bodies.consent(facts.untied()[0]), headers={"TPP-Redirect-URI": address})
+
+    href = urlsplit(answer.json()["_links"]["scaRedirect"]["href"])
+    assert parse_qs(href.query, strict_parsing=True)["redirectBackUrl"] == [address]
+
+
 @spec("reading-consent-no-redirect-uri")
 def test_without_a_way_back_there_is_none_in_the_link(bank: Bank) -> None:
     answer = bank.post("/v1/consents", json=bodies.consent(facts.untied()[0]))
