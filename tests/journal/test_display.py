@@ -55,7 +55,7 @@ class Seen:
         kind = {"Content-Type": "application/json"} if content else {}
         pairs = {"X-Request-ID": UUID_TEXT, "PSU-IP-Address": "198.51.100.7", **kind, **(headers or {})}
         request = Request(
-            method, target, Headers(pairs.items()), content, pairs.get("Host", "bank.example"), "https", door="direct"
+            method, target, Headers(pairs.items()), content, pairs.get("Host", "bank.example"), "http", door="direct"
         )
 
         async def answered() -> bytes:
