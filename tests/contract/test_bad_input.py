@@ -110,6 +110,8 @@ NO_REDIRECTS = (
     "https://",
     "https://tpp.example/a b",
     "https://tpp.example/{{ 7 * 7 }}",
+    "https://tpp.example/a|b",
+    "https://tpp.example/back?f[]=1",
     "localhost:3000/back",
 )
 
@@ -127,7 +129,7 @@ def test_addresses_that_no_browser_may_be_sent_to(bank: Bank, header: str, path:
         refused(answer, 400, "FORMAT_ERROR")
         assert answer.error["text"] == (
             f"{{sensitive}} XS2A901E: the header {header} must be absent or an http or https URL, "
-            "or one of an app's own scheme"
+            "or one of an app's own scheme, percent-encoded (a space is %20, [ is %5B)"
         )
     assert bank.post(path, json=body, headers={header: "com.example.app:/back"}).status == 200
 

@@ -403,6 +403,10 @@ class Bank:
                 if resource.kept in ("RCVD", "PATC"):
                     self._leaves(resource)
                     self._move(resource, "CANC")
+                    for one in resource.authorisations.get(resource.kind, ()):
+                        if one.open:
+                            one.status = "failed"
+                            self._forget(one)
                     return Said(204)
                 if resource.status == "ACTC":
                     resource.cancelling = True

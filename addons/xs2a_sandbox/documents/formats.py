@@ -112,6 +112,9 @@ def is_redirect_uri(text: str) -> bool:
         host, _ = parts.hostname, parts.port
     except ValueError:
         return False
+    # Brackets stand around the address of a host alone.
+    if any(bracket in part for part in parts[2:] for bracket in "[]"):
+        return False
     if parts.scheme in WEB:
         return bool(host)
     after = text[len(parts.scheme) + 1 :]
@@ -148,7 +151,9 @@ _FORMATS = {
     "iban": _Format(is_iban, "AT459880000010204711", "an IBAN with valid check digits"),
     "ip": _Format(is_ip, "192.0.2.1", "an IP address"),
     "redirect-uri": _Format(
-        is_redirect_uri, "https://tpp.example/back", "an http or https URL, or one of an app's own scheme"
+        is_redirect_uri,
+        "https://tpp.example/back",
+        "an http or https URL, or one of an app's own scheme, percent-encoded (a space is %20, [ is %5B)",
     ),
     "uuid": _Format(is_uuid, "0cae8c3e-1111-4222-8333-444455556666", "a UUID"),
 }

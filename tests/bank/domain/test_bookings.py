@@ -345,6 +345,24 @@ def test_a_periodic_payment_executes_each_period_until_its_end(stage: Stage, boo
     assert (len(books.moved()), books.moved(kind="pending")) == (4, [])
 
 
+def test_a_periodic_payment_is_listed_as_a_standing_order_while_it_executes(stage: Stage, books: Books) -> None:
+    def orders() -> list[Any]:
+        listed = books._get(f"{HERE}/transactions?bookingStatus=information")["transactions"]["information"]
+        return [order for order in listed if order["transactionId"].endswith("-order")]
+
+    start, end = stage.today + timedelta(days=3), stage.today + timedelta(days=17)
+    dates = {"startDate": start.isoformat(), "endDate": end.isoformat()}
+    thing = stage.payment(bodies.PERIODIC, amount="2.00", frequency="Weekly", **dates)
+    assert orders() == []
+    stage.sign(thing)
+    (order,) = orders()
+    details = order["additionalInformationStructured"]["standingOrderDetails"]
+    assert (order["transactionAmount"], order["bookingDate"]) == ({"currency": "EUR", "amount": "-2.00"}, None)
+    assert {**details, **dates, "frequency": "Weekly", "dayOfExecution": str(start.day)} == details
+    stage.move_to(end)
+    assert orders() == []
+
+
 def test_one_that_starts_today(stage: Stage, books: Books) -> None:
     thing = stage.payment(bodies.PERIODIC, amount="2.00", startDate=stage.day(0), frequency="Daily")
     stage.sign(thing)

@@ -300,7 +300,7 @@ def test_an_authorisation_of_a_payment_that_was_cancelled_meanwhile(stage: Stage
 
     refused(stage.put(own, scaAuthenticationData=otp(ONE)), 409, "STATUS_INVALID")
 
-    assert (stage.sca(own), stage.status(thing)) == ("scaMethodSelected", "CANC")
+    assert (stage.sca(own), stage.status(thing)) == ("failed", "CANC")
 
 
 def test_a_cancellation_that_comes_too_late(stage: Stage) -> None:

@@ -327,6 +327,16 @@ def test_a_member_that_was_deleted_is_left_out(stage: Stage) -> None:
     assert [stage.status(one) for one in (basket, payment)] == ["ACTC", "ACSP"]
 
 
+@pytest.mark.parametrize("family", ["payment", "consent"])
+def test_a_basket_whose_only_member_was_deleted_is_rejected(stage: Stage, family: str) -> None:
+    member = stage.make(family)
+    basket = stage.basket(member)
+    own = stage.begin(basket, ONE, EMBEDDED)
+    assert stage.client.delete(member.path).status == 204
+    assert (stage.status(basket), stage.sca(own)) == ("RJCT", "failed")
+    assert stage.start(basket, ONE, EMBEDDED).status == 409
+
+
 # -- who signs
 
 

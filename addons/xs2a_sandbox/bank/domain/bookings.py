@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 from xs2a_sandbox.bank.domain.access import listed
-from xs2a_sandbox.bank.domain.schedule import days
+from xs2a_sandbox.bank.domain.schedule import days, standing_order
 from xs2a_sandbox.bank.domain.signing import MOVING
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import beginning
@@ -55,6 +55,27 @@ def movements(call: Call, iban: str, account: Mapping[str, Any]) -> list[Movemen
                     Movement(order, day > until, amount, {"transactionId": f"{id}-{day:%Y%m%d}-{name}", **record})
                 )
     return sorted(moved, key=lambda movement: movement.order, reverse=True)
+
+
+def standing_orders(call: Call, iban: str) -> list[Document]:
+    """The periodic payments from the account that somebody has authorised and that execute again; newest first."""
+    if call.static or not (moving := call.state.own(MOVING)):
+        return []
+    today, orders = call.clock.today(), []
+    for id in moving:
+        payment = call.state.get("payments", id)
+        if payment is None or payment["service"] != "periodic-payments" or payment["debtorAccount"]["iban"] != iban:
+            continue
+        following = next((day for day in _until_next(payment, today) if day > today), None)
+        if "authorised" not in payment or "cancelled" in payment or following is None:
+            continue
+        (entry,) = entries(payment)
+        sent = entry["instructedAmount"]
+        record = _record(call, payment, entry, following, (sent["currency"], -Decimal(sent["amount"])))
+        details = {"additionalInformationStructured": {"standingOrderDetails": standing_order(payment)}}
+        undated = {name: value for name, value in record.items() if name not in ("bookingDate", "valueDate")}
+        orders.append((payment.get("sequence", 0), {"transactionId": f"{id}-order", **undated, **details}))
+    return [order for _, order in sorted(orders, key=lambda pair: pair[0], reverse=True)]
 
 
 def _instant(payment: Mapping[str, Any], day: date) -> datetime:

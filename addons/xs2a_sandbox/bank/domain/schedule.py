@@ -90,6 +90,22 @@ def _periods(request: Mapping[str, Any], authorised: date | None) -> Iterator[da
         last = day
 
 
+def standing_order(payment: Mapping[str, Any]) -> dict[str, Any]:
+    """When a periodic payment executes, as `information` entries tell it (spec 2.8)."""
+    request = payment.get("request", payment)
+    start = date.fromisoformat(request["startDate"])
+    step = _MONTHS.get(str(request["frequency"]).lower(), 1)
+    months = sorted({(start.month - 1 + number * step) % 12 + 1 for number in range(12)})
+    return {
+        "startDate": request["startDate"],
+        "frequency": request["frequency"],
+        "endDate": request.get("endDate") or date.max.isoformat(),
+        "executionRule": request.get("executionRule") or "following",
+        "monthsOfExecution": [str(month) for month in request.get("monthsOfExecution") or months],
+        "dayOfExecution": str(request.get("dayOfExecution") or start.day),
+    }
+
+
 def _occurrences(start: date, request: Mapping[str, Any]) -> Iterator[date]:
     """The days from the start on; a month that is too short for the day has it on its last."""
     frequency = str(request.get("frequency", "")).lower()

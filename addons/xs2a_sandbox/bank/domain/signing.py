@@ -157,6 +157,17 @@ def fail(call: Call, id: str, authorisation: Document) -> Document:
     return authorisation
 
 
+def abandon(call: Call, resource: Mapping[str, Any]) -> None:
+    """Ends the open authorisations of what was deleted, and rejects the basket that it was the last member of."""
+    for id, authorisation in list(open_authorisations(call, resource)):
+        moved(call, id, authorisation, "fail", abandoned=True)
+    basket_id = active_basket(call, resource)
+    basket = call.state.get("baskets", basket_id) if basket_id else None
+    if basket_id and basket and not any(can_sign(other, member) for other, _, member in members(call, basket)):
+        move(call, FAMILIES["basket"], basket_id, "refused")
+        abandon(call, basket)
+
+
 def moved(call: Call, id: str, authorisation: Document, event: str, **changes: Any) -> Document:
     """Raises BankError `status-invalid` where the event cannot happen."""
     to = SCA.after(authorisation["scaStatus"], event)
@@ -276,6 +287,8 @@ def move(call: Call, family: Family, id: str, event: str) -> bool:
     elif to == "CANC" and family.collection == "payments":
         changed["cancelled"] = today
     call.state.put(family.collection, id, changed)
+    if to in ("CANC", "terminatedByTpp"):
+        abandon(call, changed)
     if to == "ACSP" and (following := EXECUTED.get(resource.get("executed", to))):
         return move(call, family, id, following)
     if family.name == "basket" and to in BASKET.final:

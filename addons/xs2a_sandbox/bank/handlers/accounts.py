@@ -366,7 +366,7 @@ def _entries(call: Call, iban: str, account: Document) -> dict[str, list[Documen
     return {
         "booked": after([m.record for m in moved if not m.pending], "booked"),
         "pending": after([m.record for m in moved if m.pending], "pending"),
-        "information": after([], "information"),
+        "information": after(bookings.standing_orders(call, iban), "information"),
     }
 
 

@@ -171,11 +171,12 @@ def status(call: Call) -> dict[str, Any]:
 )
 def delete(call: Call) -> dict[str, Any]:
     """The consent is unknown from now on, or is kept as one that the TPP has ended."""
-    id, _ = registered(call, call.path["consentId"])
+    id, consent = registered(call, call.path["consentId"])
     if call.options["keeps"]:
         signing.move(call, FAMILIES["consent"], id, "delete, kept")
     else:
         call.state.delete("consents", id)
+        signing.abandon(call, consent)
     return {}
 
 

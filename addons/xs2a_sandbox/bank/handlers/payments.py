@@ -8,7 +8,7 @@ from xs2a_sandbox.bank.domain.access import listed
 from xs2a_sandbox.bank.domain.bookings import available, converted
 from xs2a_sandbox.bank.domain.lifecycle import EXECUTED, PAYMENT
 from xs2a_sandbox.bank.domain.schedule import T2
-from xs2a_sandbox.bank.domain.signing import FAMILIES
+from xs2a_sandbox.bank.domain.signing import FAMILIES, abandon
 from xs2a_sandbox.bank.formats import pain_001
 from xs2a_sandbox.bank.handlers.approaches import (
     APART,
@@ -203,6 +203,7 @@ def cancel(call: Call) -> dict[str, Any]:
     status = payment["transactionStatus"]
     if status in call.options["at_once"]:
         call.state.put("payments", id, {**payment, "transactionStatus": "CANC"})
+        abandon(call, payment)
         return {"transactionStatus": "CANC", "approach": None, "next": []}
     if status not in call.options["authorised"]:
         raise BankError("cancellation-invalid", id=id, status=status)

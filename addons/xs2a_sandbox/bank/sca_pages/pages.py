@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from xs2a_sandbox.bank.domain.signing import exempt, fail, holders, succeed
+from xs2a_sandbox.bank.domain.signing import exempt, fail, holders, status_of, succeed
 from xs2a_sandbox.bank.handlers.approaches import habit, methods_of
 from xs2a_sandbox.bank.handlers.authorisations import authenticate, check_otp, check_password, choose_method
 from xs2a_sandbox.bank.handlers.token import new_code
@@ -236,6 +236,8 @@ def _turn_away(call: Call, to: Destination, own: Words, *, at_once: bool) -> Rep
 def _over(visit: Visit) -> Page:
     """The link has been used, or is too old."""
     authorisation = visit.authorisation
+    if authorisation.get("abandoned"):
+        raise BankError("status-invalid", id=visit.resource_id, status=status_of(visit.family, visit.resource))
     expired = (
         "ending" not in authorisation
         and authorisation["scaStatus"] == "failed"
