@@ -250,10 +250,10 @@ def test_what_is_no_http(sandbox: Serving, engine: str, door: str, raw: bytes, w
             "Content-Length: 1\r\nTransfer-Encoding: chunked",
             {
                 "auto": "Transfer-Encoding can't be present with Content-Length",
-                "mitmproxy": "message with both transfer-encoding and content-length headers",
+                "mitmproxy": "it has both Transfer-Encoding and Content-Length",
             },
         ),
-        ("Ho st: b", {"auto": "Invalid header token", "mitmproxy": "invalid header name"}),
+        ("Ho st: b", {"auto": "Invalid header token", "mitmproxy": "its head is not written as HTTP/1.1 is"}),
     ],
 )
 def test_what_the_proxy_s_library_refuses(sandbox: Serving, engine: str, head: str, words: Mapping[str, str]) -> None:
@@ -261,7 +261,10 @@ def test_what_the_proxy_s_library_refuses(sandbox: Serving, engine: str, head: s
     raw = f"GET http://bank.example{path} HTTP/1.1\r\nHost: bank.example\r\n{head}\r\n\r\n"
     answer = talk(int(sandbox.proxy.rpartition(":")[2]), raw.encode())
     assert answer.startswith(b"HTTP/1.1 400 ")
-    assert reason(sandbox, path) == f"FORMAT_ERROR: XS2A989E: this is no HTTP: {words[engine]}"
+    # Of a head that mitmproxy is not even shown nothing else is known.
+    assert f"FORMAT_ERROR: XS2A989E: this is no HTTP: {words[engine]}" in sandbox.line(
+        path if engine == "auto" else words[engine]
+    )
 
 
 def test_a_body_that_cannot_be_read_is_said_and_not_quoted(sandbox: Serving, engine: str) -> None:

@@ -16,7 +16,7 @@ from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 from h11._readers import ChunkedReader
 from h11._receivebuffer import ReceiveBuffer
-from hpack import HPACKError
+from hpack import HPACKError, OversizedHeaderListError
 from mitmproxy import http
 from mitmproxy.connection import ConnectionState
 from mitmproxy.net.http import http1
@@ -353,7 +353,7 @@ class Http2(Http2Server):
             # h2 counts the bytes of a body only where there are frames of one.
             self.h2_conn.reset_stream(event.stream_id, ErrorCodes.PROTOCOL_ERROR)
             return False
-        elif isinstance(event, ProtocolError) and isinstance(event.__cause__, HPACKError):
+        elif isinstance(event, ProtocolError) and _is_badly_compressed(event):
             # h2 has a GOAWAY ready that speaks of any protocol error.
             self.h2_conn.clear_outbound_data_buffer()
             self.h2_conn.close_connection(ErrorCodes.COMPRESSION_ERROR)
@@ -387,6 +387,11 @@ class Http2(Http2Server):
 
     def _awaits_an_answer(self, stream_id: int) -> bool:
         return self.is_open_for_us(stream_id) and not self.h2_conn.streams[stream_id].state_machine.headers_sent
+
+
+def _is_badly_compressed(error: ProtocolError) -> bool:
+    """Whether headers cannot be decoded; of those that grow too large h2 tells the client itself."""
+    return isinstance(error.__cause__, HPACKError) and not isinstance(error.__cause__, OversizedHeaderListError)
 
 
 def _announces_a_body(event: h2.events.RequestReceived) -> bool:
