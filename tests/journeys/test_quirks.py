@@ -262,7 +262,11 @@ def test_ones_own_come_from_the_folder_and_before_the_bundled(tmp_path: Path, mo
         ("changes: {options: {accounts.lsit: {frequency: true}}}", 3, "did you mean accounts.list"),
         ("changes: {options: {accounts.list: {frequncy: true}}}", 3, "frequncy"),
         ("changes: {options: {accounts.list: {frequency: often}}}", 3, "true or false"),
-        ("changes: {errors: {format-error: {status: 422}}}", 3, "without extends, changes are of options alone"),
+        (
+            "changes: {errors: {format-error: {status: 422}}}",
+            3,
+            "without extends, a layer changes options and the `with` of operations",
+        ),
         ("title: nothing", 2, "this quirk does nothing here"),
     ],
 )

@@ -239,6 +239,8 @@ class Cassette:
     extends: Extension | None = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options for handlers of the layers below, by name, in a cassette that extends no dialect."""
+    operation_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Options for single operations of the layers below, by id, in such a cassette."""
     is_quirk: bool = False
     sca_pages: ScaPages | None = None
     signatures: SignatureRules | None = None

@@ -92,19 +92,28 @@ class _Reader:
             self.tape,
             value["dialect"]["name"] if "dialect" in value else None,
             self.extension(value) if "extends" in value else None,
-            self.options(value) if "extends" not in value else {},
+            *(self.options(value) if "extends" not in value else ({}, {})),
             value.get("quirk", False),
             self.sca_pages(value["sca_pages"]) if "sca_pages" in value else None,
             SignatureRules.read(value["signatures"]) if "signatures" in value else None,
             SourcePlace(self.document, ()),
         )
 
-    def options(self, value: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    def options(
+        self, value: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]]:
+        """The options of handlers, by name, and those of single operations, by id."""
         changes: Mapping[str, Mapping[str, Any]] = value.get("changes", {})
-        for section in changes.keys() - {"options"}:
-            text = "without extends, changes are of options alone; what is to replace something has its id"
+        text = (
+            "without extends, a layer changes options and the `with` of operations; to replace an entry, write its id"
+        )
+        for section in changes.keys() - {"options", "operations"}:
             self.note(("changes", section), "extends", text, key=True)
-        return changes.get("options", {})
+        operations = changes.get("operations", {})
+        for id, change in operations.items():
+            for name in change.keys() - {"with"}:
+                self.note(("changes", "operations", id, name), "extends", text, key=True)
+        return changes.get("options", {}), {id: change.get("with", {}) for id, change in operations.items()}
 
     def sca_pages(self, spec: Mapping[str, Any]) -> ScaPages:
         pages = sca_pages.parse(spec)

@@ -4,11 +4,14 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import pytest
+
 from tests.support.writing import SCHEMAS, write
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.dialect import layers
+from xs2a_sandbox.errors import Unreadable
 
 PAGED = """\
     cassette: 1
@@ -45,10 +48,10 @@ def test_operations_are_told_and_keep_the_rest(tmp_path: Path) -> None:
     assert options(read(tmp_path), "account-transactions")["page_size"] is None
 
 
-def test_rules_of_the_layer_and_below_are_told_and_later_ones_are_not(tmp_path: Path) -> None:
+def test_entries_below_are_told_and_those_of_the_layer_itself_and_above_are_not(tmp_path: Path) -> None:
     own = dedent(CHANGE) + dedent(PAGED).format(id="same").partition("cassette: 1\n")[2]
     interface = read(tmp_path, PAGED.format(id="below"), own, PAGED.format(id="above"))
-    assert [options(interface, id)["page_size"] for id in ("below", "same", "above")] == [7, 7, 5]
+    assert [options(interface, id)["page_size"] for id in ("below", "same", "above")] == [7, 5, 5]
 
 
 def test_a_rule_without_options_has_those_of_its_operation(tmp_path: Path) -> None:
@@ -66,3 +69,29 @@ def test_null_takes_an_option_out(tmp_path: Path) -> None:
 def test_other_layers_than_quirks_have_no_name_among_them(tmp_path: Path) -> None:
     assert read(tmp_path, CHANGE).quirks == ()
     assert read(tmp_path, CHANGE.replace("changes", "quirk: true\n    changes")).quirks == ("a",)
+
+
+def test_a_layer_changes_the_options_of_one_operation(tmp_path: Path) -> None:
+    change = "cassette: 1\nchanges: {operations: {start-payment-authorisation: {with: {sca: embedded}}}}\n"
+    interface = read(tmp_path, change)
+    assert options(interface, "start-payment-authorisation")["sca"] == "embedded"
+    assert options(interface, "start-consent-authorisation")["sca"] == "redirect"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            "{operations: {acount-list: {with: {}}}}",
+            "there is no operation 'acount-list'; did you mean account-list?",
+        ),
+        ("{operations: {account-transactions: {with: {page_sise: 3}}}}", "unknown key page_sise"),
+        ("{operations: {account-transactions: {path: /v1/x}}}", "a layer changes options and the `with` of operations"),
+    ],
+)
+def test_a_change_that_cannot_be_is_told_where_it_stands(tmp_path: Path, change: str, words: str) -> None:
+    with pytest.raises(Unreadable) as failure:
+        read(tmp_path, f"cassette: 1\nchanges: {change}\n")
+    (problem,) = failure.value.problems
+    assert words in problem.text
+    assert (problem.file.name, problem.line) == ("a.yaml", 2)

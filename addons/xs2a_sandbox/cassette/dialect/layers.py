@@ -183,6 +183,10 @@ class _Merge:
         for cassette in layer:
             both += (*cassette.operations, *cassette.rules)
         entries = _unique("id", ((entry.id, entry) for entry in both), problems)
+        for cassette in layer:
+            if self._takes_options(cassette, entries):
+                self._give_options(cassette)
+                entries = {id: quirks.below_options(entry, cassette.options) for id, entry in entries.items()}
         operations = {id: entry for id, entry in entries.items() if isinstance(entry, Operation)}
         self.operations |= operations
         self.heights |= dict.fromkeys(operations, number)
@@ -201,16 +205,26 @@ class _Merge:
             self.every_error = cassette.every_error or self.every_error
             self.sca_pages = cassette.sca_pages.over(self.sca_pages) if cassette.sca_pages else self.sca_pages
             self.signatures = cassette.signatures or self.signatures
-        for cassette in layer:
-            self._give_options(cassette)
         return problems
 
     def _give_options(self, cassette: Cassette) -> None:
-        if mistaken := list(quirks.check_options(cassette, self.operations, self._handlers)):
-            self.mistaken += mistaken
-        elif options := cassette.options:
+        """Tells the handlers of the layers below; in its own layer what an entry says itself counts."""
+        if options := cassette.options:
             self.operations = {id: quirks.with_options(entry, options) for id, entry in self.operations.items()}
             self.rules = {id: replace(r, rule=quirks.with_options(r.rule, options)) for id, r in self.rules.items()}
+        for id in cassette.operation_options.keys() & self.operations.keys():
+            self.operations[id] = quirks.with_own_options(self.operations[id], cassette.operation_options[id])
+
+    def _takes_options(self, cassette: Cassette, entries: Mapping[str, Operation | Rule]) -> bool:
+        """Notes the mistakes in options for operations of the layers below and of its own."""
+        own = {id: entry for id, entry in entries.items() if isinstance(entry, Operation)}
+        operations = {**self.operations, **own}
+        mistaken = [
+            *quirks.check_options(cassette, operations, self._handlers),
+            *quirks.check_operation_options(cassette, operations, self._handlers),
+        ]
+        self.mistaken += mistaken
+        return not mistaken
 
     @property
     def all_errors(self) -> dict[str, ErrorAnswer]:

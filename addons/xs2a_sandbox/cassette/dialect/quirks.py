@@ -22,6 +22,40 @@ def with_options[Entry: Operation | Rule](by: Entry, options: Mapping[str, Mappi
     return replace(by, behaviour=replace(behaviour, options=merged(behaviour.options, change)))
 
 
+def below_options[Entry: Operation | Rule](by: Entry, options: Mapping[str, Mapping[str, Any]]) -> Entry:
+    """The same, an entry of the layer that gives these options: what it says itself counts."""
+    behaviour = by.behaviour
+    if (change := options.get(behaviour.handler or "")) is None or (isinstance(by, Rule) and behaviour.options is None):
+        return by
+    return replace(by, behaviour=replace(behaviour, options=merged(change, behaviour.options or {})))
+
+
+def with_own_options(operation: Operation, options: Mapping[str, Any]) -> Operation:
+    behaviour = operation.behaviour
+    return replace(operation, behaviour=replace(behaviour, options=merged(behaviour.options, options)))
+
+
+def check_operation_options(
+    cassette: Cassette, operations: Mapping[str, Operation], handlers: Mapping[str, Handler]
+) -> Iterator[Problem]:
+    """Finds options of operations that there are not, or that their handler does not have."""
+    for id, options in cassette.operation_options.items():
+        at = ("changes", "operations", id)
+        if (operation := operations.get(id)) is None:
+            if not (cassette.is_quirk and id in _bundled_operations()):
+                text = f"there is no operation {id!r}{did_you_mean(id, operations)}"
+                yield cassette.place.problem("unknown-operation", text, at, key=True)
+            continue
+        handler = handlers.get(operation.behaviour.handler or "")
+        if handler is None:
+            text = f"the operation {id!r} has no handler, so nothing reads options of it"
+            yield cassette.place.problem("unknown-handler", text, at, key=True)
+            continue
+        for complaint in complaints(handler, merged(operation.behaviour.options, options)):
+            where = (*at, "with", *complaint.pointer)
+            yield cassette.place.problem(complaint.code, complaint.text, where, key=complaint.key)
+
+
 def check_options(
     cassette: Cassette, operations: Mapping[str, Operation], handlers: Mapping[str, Handler]
 ) -> Iterator[Problem]:
@@ -44,7 +78,11 @@ def check_options(
 def check_use(quirk: Cassette, operations: Mapping[str, Operation]) -> Iterator[Problem]:
     """Finds that it has nothing to do in a dialect of these operations."""
     handlers = {operation.behaviour.handler for operation in operations.values()} & quirk.options.keys()
-    if not handlers and all(is_elsewhere(rule, operations) for rule in quirk.rules):
+    if (
+        not handlers
+        and not quirk.operation_options.keys() & operations.keys()
+        and all(is_elsewhere(rule, operations) for rule in quirk.rules)
+    ):
         text = "this quirk does nothing here: the dialect has none of the operations and handlers that it is about"
         yield quirk.place.problem("unknown-operation", text, ("quirk",), key=True)
 
