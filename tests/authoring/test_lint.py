@@ -117,3 +117,38 @@ def test_each_problem_is_said_once(tmp_path: Path) -> None:
             examples: [{request: {}, expect: {status: 200}}, {request: {}, expect: {status: 200}}]
         """
     assert places_of(problems_of(tmp_path, case=text)) == ["5:21 template"]
+
+
+def test_oauth_without_a_page_is_told_wherever_it_begins(tmp_path: Path) -> None:
+    """The operation that starts it is another one here, so that nothing says where the page is."""
+    habits = "sca: oauth, expires_after: 600, decides_after: 2, confirmation: false"
+    text = f"""\
+        cassette: 1
+        operations:
+          - id: start-consent-authorisation
+            method: POST
+            path: /v1/consents/{{consentId}}/authorisations
+            respond: {{status: 204}}
+        rules:
+          - id: by-handler
+            match: {{operation: start-consent-authorisation}}
+            handler: authorisations.start
+            with: {{family: consent, page: somewhere, {habits}}}
+            respond: {{status: 201, body: "{{{{ result }}}}"}}
+          - id: by-effect
+            match: {{path: /begin}}
+            effects:
+              - do: begin-authorisation
+                with: {{family: consent, id: mine, {habits}}}
+            respond: {{status: 204}}
+        """
+    found = [p for p in problems_of(tmp_path, mine=text) if p.code == "no-page"]
+    assert places_of(found) == ["11:51 no-page", "17:48 no-page"]
+    for problem in found:
+        assert "the authorisation of a consent by OAuth leads to no page" in problem.text
+        assert "Give the dialect an operation with handler: authorisations.start" in problem.text
+
+
+def test_oauth_with_a_page_has_no_problem(tmp_path: Path) -> None:
+    text = "cassette: 1\nchanges: {options: {authorisations.start: {sca: oauth}, consents.create: {sca: oauth}}}\n"
+    assert places_of(problems_of(tmp_path, mine=text)) == []

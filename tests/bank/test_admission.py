@@ -1,9 +1,11 @@
 """The checks of strict banks: in their order, and what they are not made of."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.contract import facts
-from tests.support.engine_client import Client, an_engine
+from tests.support.engine_client import Client, an_engine, cassette
 from xs2a_sandbox.config import RealBank
 
 PATH = f"/v1/consents/{facts.consent('valid')}/status"
@@ -44,3 +46,24 @@ def test_the_token_endpoint_needs_neither_signature_nor_token() -> None:
     form = {"Content-Type": "application/x-www-form-urlencoded", "X-Request-ID": None}
     body = b"grant_type=client_credentials&client_id=demo-tpp"
     assert bank("signature", "token", "validity").post("/as/token.oauth2", headers=form, body=body).status == 200
+
+
+AUTHORIZE = """\
+every_request: {headers: {X-Request-ID: {format: uuid}}}
+operations:
+  - id: authorize
+    method: GET
+    path: /oauth/authorize
+    browser: BROWSER
+    respond: {status: 303, headers: {Location: "{{ session.url }}/sca/authorize"}}
+"""
+
+
+@pytest.mark.parametrize("checks", [(*CODES, "redirect"), ("token",)])
+def test_nothing_is_asked_of_the_payment_users_browser(checks: tuple[str, ...], tmp_path: Path) -> None:
+    def status(browser: str) -> int:
+        layers = cassette(tmp_path, AUTHORIZE.replace("BROWSER", browser))
+        client = Client(an_engine(layers=layers, real=RealBank(checks=checks)))
+        return client.get("/oauth/authorize", headers={"X-Request-ID": None, "Authorization": None}).status
+
+    assert (status("true"), status("false")) == (303, 401)

@@ -9,6 +9,7 @@ from xs2a_sandbox.authoring.examples import Example, Trial, trials
 from xs2a_sandbox.authoring.lint_answers import computed, dry_run, mismatch
 from xs2a_sandbox.authoring.lint_bodies import check_bodies
 from xs2a_sandbox.authoring.lint_members import Members, expressions
+from xs2a_sandbox.authoring.lint_oauth import check_oauth
 from xs2a_sandbox.bank import TestData, testdata
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bank.testdata import Overlay, overlay
@@ -181,7 +182,7 @@ def _of_bank(settings: Settings, files: build.LoadedFiles) -> list[Problem]:
     interface, schemas, data = files.interface, files.schemas, files.testdata
     if files.problems or interface is None or data is None:
         return files.problems
-    problems = unused(overlay(files.data), interface)
+    problems = [*unused(overlay(files.data), interface), *check_oauth(interface)]
     owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
     for by in owners:
         problems += lint_answers.check_fixed(by, interface, schemas)

@@ -13,6 +13,8 @@ from xs2a_sandbox.signatures.rules import SignatureRules
 
 def check(call: Call, operation: Operation, signatures: SignatureRules, trust: ReadTrust) -> None:
     """Raises BankError, or has the call note it where a check only warns. Certificates are judged by `trust`."""
+    if operation.is_for_browsers:
+        return
     if client_certificate.is_judged(call):
         _object(call, "certificate", [client_certificate.refusal(call, operation, trust)])
     if call.judges("digest"):

@@ -110,7 +110,8 @@ class Behaviour:
 class Operation:
     """One operation of the interface. `where` holds alternatives, each a set of constraints on path parameters.
 
-    A TPP needs one of the `roles`, if there are any, where certificates are looked at.
+    A TPP needs one of the `roles`, if there are any, where certificates are looked at. With `is_for_browsers` no TPP
+    sends it, but the payment user's browser, which has neither token nor certificate.
     """
 
     id: str
@@ -123,6 +124,7 @@ class Operation:
     examples: tuple[Mapping[str, Any], ...]
     origin: SourcePlace
     roles: tuple[str, ...] = ()
+    is_for_browsers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,6 +153,7 @@ class _Reader:
             ),
             otherwise=spec.get("otherwise", {}),
             roles=tuple(spec.get("roles", ())),
+            is_for_browsers=spec.get("browser", False),
             require=self.requirements(spec.get("require", {}), (*pointer, "require")),
             behaviour=self.behaviour(spec, pointer),
             examples=tuple(spec.get("examples", ())),

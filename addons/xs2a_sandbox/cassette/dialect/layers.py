@@ -237,7 +237,9 @@ class _Merge:
             if quirks.is_elsewhere(rule, self.operations):
                 self.rules.pop(rule.id, None)
         self.operations = {
-            id: replace(operation, require=operation.require.with_every(self._every_request))
+            id: operation
+            if operation.is_for_browsers
+            else replace(operation, require=operation.require.with_every(self._every_request))
             for id, operation in self.operations.items()
         }
 
