@@ -3,7 +3,15 @@ from types import MappingProxyType
 
 import pytest
 
-from xs2a_sandbox.cassette.evaluation.expressions import ENVIRONMENT, FILTERS, IN_ORDER, WEIGHED, is_missing, member
+from xs2a_sandbox.cassette.evaluation.expressions import (
+    CUT,
+    ENVIRONMENT,
+    FILTERS,
+    IN_ORDER,
+    WEIGHED,
+    is_missing,
+    member,
+)
 from xs2a_sandbox.cassette.evaluation.values import to_text
 
 
@@ -44,5 +52,5 @@ def test_null_and_undefined_are_missing():
 
 
 def test_nothing_but_the_listed_filters_is_there():
-    assert set(ENVIRONMENT.filters) == FILTERS | {IN_ORDER, WEIGHED}
+    assert set(ENVIRONMENT.filters) == FILTERS | {CUT, IN_ORDER, WEIGHED}
     assert not ENVIRONMENT.globals

@@ -6,6 +6,7 @@ import signal
 import threading
 import urllib.request
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -59,6 +60,69 @@ def test_what_an_ordinary_expression_costs() -> None:
 
     assert render({"body": {"texts": [f"x{number}" for number in range(300)]}, WORK: spent}) > 0
     assert BUDGET - spent.left < BUDGET // 50
+
+
+ENTRIES = [
+    {
+        "transactionId": f"T-{number}",
+        "bookingDate": f"20{number % 100:02}-06-15",
+        "transactionAmount": {"amount": "-1.00", "currency": "EUR"},
+        "creditorName": "Rahmenbau Enzian",
+        "creditorAccount": {"iban": "CH8499882000007654321"},
+        "remittanceInformationUnstructured": "Rahmen Nr. 18 bis 24",
+    }
+    for number in range(20_000)
+]
+BY_DATE = {
+    "selectattr": """
+    body:
+      from: "{{ body.booked | selectattr('bookingDate', 'ge', '2090-01-01') | list }}"
+      until: "{{ body.booked | selectattr('bookingDate', 'lt', '2090-01-01') | list }}"
+      newest: "{{ (body.booked | selectattr('bookingDate', 'ge', '2090-01-01') | list)[:10] }}"
+    """,
+    "each": """
+    body:
+      from: {each: "{{ body.booked }}", when: entry.bookingDate >= '2090-01-01', give: "{{ entry }}"}
+      until: {each: "{{ body.booked }}", when: entry.bookingDate < '2090-01-01', give: "{{ entry }}"}
+      newest: "{{ (body.booked + body.booked)[:10] }}"
+    """,
+    "map": """
+    body:
+      from: "{{ body.booked | map(attribute='bookingDate') | select('ge', '2090-01-01') | list }}"
+      until: "{{ body.booked | rejectattr('bookingDate', 'ge', '2090-01-01') | list }}"
+      newest: "{{ (body.booked | map(attribute='bookingDate') | list)[:10] }}"
+    """,
+}
+"""Answers that choose entries by their dates, which look at no more than that."""
+
+
+@pytest.mark.parametrize("respond", BY_DATE.values(), ids=BY_DATE)
+def test_dates_choose_among_20000_entries(respond: str, tmp_path: Path) -> None:
+    rule = "rules:\n- id: by-date\n  match: {method: POST, path: /by-date}\n  respond:"
+    engine = an_engine(layers=cassette(tmp_path, rule + respond.replace("\n    ", "\n      ")))
+    engine.limits = replace(engine.limits, body=10_000_000)
+    client = Client(engine)
+
+    answer = client.post("/by-date", json={"booked": ENTRIES}, headers={"Content-Type": "application/json"})
+
+    assert answer.status == 200
+    body = answer.json()
+    assert [len(body[name]) for name in ("from", "until")] == [2_000, 18_000]
+    assert len(body["newest"]) == 10
+
+
+@pytest.mark.parametrize(
+    "source", ["body.entries | map('d') | list | length", "body.entries | sort | length", "body.entries == body.more"]
+)
+def test_what_is_inside_is_paid_for_where_it_is_looked_at(source: str) -> None:
+    spent = Work()
+    render = compile_text(f"{{{{ {source} }}}}")
+    assert callable(render)
+    inner = [[number] * 100 for number in range(1_000)]
+
+    render({"body": {"entries": inner, "more": inner}, WORK: spent})
+
+    assert BUDGET - spent.left > 100_000
 
 
 RULES = """

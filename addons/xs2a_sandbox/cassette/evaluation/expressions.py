@@ -22,7 +22,7 @@ from jinja2.visitor import NodeTransformer
 from xs2a_sandbox.cassette.evaluation import work
 from xs2a_sandbox.cassette.evaluation.id_form import is_form
 from xs2a_sandbox.cassette.evaluation.values import as_time, merged, to_text
-from xs2a_sandbox.cassette.evaluation.work import WORK, Work, metered, size, spend, weighed
+from xs2a_sandbox.cassette.evaluation.work import WORK, Work, counted, metered, size, spend, weighed
 from xs2a_sandbox.errors import ExpressionError
 
 FILTERS = frozenset(
@@ -30,10 +30,17 @@ FILTERS = frozenset(
     "rejectattr replace reverse round select selectattr sort string sum title trim unique upper urlencode".split()
 )
 
+SHALLOW = frozenset(
+    "count d default first items last length list map reject rejectattr reverse select selectattr".split()
+)
+"""Filters that look at no more than the entries of what they are given, not inside them."""
+
 IN_ORDER = "<"
 """The filter that comparisons with one of ORDERINGS become; nobody can type its name."""
 WEIGHED = "="
-"""The filter that values go through before Python itself compares or cuts them; nobody can type its name either."""
+"""The filter that values go through before Python itself compares them; nobody can type its name either."""
+CUT = "["
+"""The filter that values go through before Python itself cuts them."""
 ORDERINGS = frozenset({"gt", "gteq", "lt", "lteq"})
 
 MAX_SIZE = 100_000
@@ -64,8 +71,9 @@ class _Environment(ImmutableSandboxedEnvironment):
         return member(obj, argument)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        weighed(left)
-        weighed(right)
+        weigh = counted if operator == "+" else weighed
+        weigh(left)
+        weigh(right)
         if operator == "*":
             for sized, times in ((left, right), (right, left)):
                 if (
@@ -116,10 +124,11 @@ def _environment() -> _Environment:
         environment.filters[name] = _on_text(environment.filters[name])
     for name in set(environment.filters) - FILTERS:
         del environment.filters[name]
-    environment.filters |= {IN_ORDER: _in_order, WEIGHED: lambda value: value}
-    tables: tuple[dict[str, Any], ...] = (environment.filters, environment.tests)
-    for table in tables:
-        table |= {name: metered(function) for name, function in table.items()}
+    environment.filters |= {IN_ORDER: _in_order, WEIGHED: lambda value: value, CUT: lambda value: value}
+    for name, function in environment.filters.items():
+        environment.filters[name] = metered(function, is_shallow=name in SHALLOW | {CUT})
+    tests: dict[str, Any] = environment.tests
+    tests |= {name: metered(function) for name, function in tests.items()}
     return environment
 
 
@@ -169,6 +178,7 @@ def _string(value: Any) -> str | None:
 def _map(context: Context, values: Iterable[Any], *args: Any, **keywords: Any) -> Iterator[Any]:
     total = 0
     for value in do_map(context, values, *args, **keywords):
+        weighed(value)
         total += size(value, MAX_SIZE)
         if total > 10 * MAX_SIZE:
             raise SecurityError(f"a list of more than {10 * MAX_SIZE} characters and entries")
@@ -471,7 +481,7 @@ class _Exact(NodeTransformer):
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Expr:
         self.generic_visit(node)
         if isinstance(node.arg, nodes.Slice):
-            node.node = _weighed(node.node)
+            node.node = node.node if isinstance(node.node, nodes.Const) else _filter(node.node, CUT)
         return node
 
 

@@ -54,7 +54,8 @@ def spend(units: int) -> None:
     work = _current.work
     work.left -= units
     if work.left < 0:
-        raise SecurityError(f"more work than the expressions of one answer may do ({BUDGET} units)")
+        text = f"more work than the expressions of one answer may do ({BUDGET} units)"
+        raise SecurityError(f"{text}; a list that several of them filter is filtered once, under let,")
 
 
 def weighed(value: Any) -> Any:
@@ -66,23 +67,37 @@ def weighed(value: Any) -> Any:
     return value
 
 
-def metered(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter or test that is paid for when it is called, by what it is given."""
+def counted(value: Any) -> Any:
+    """The value, once its entries have been paid for, whatever is inside them."""
+    if isinstance(value, list | tuple | Mapping):
+        spend(1 + len(value))
+        return value
+    return weighed(value)
+
+
+def metered(function: Callable[..., Any], *, is_shallow: bool = False) -> Callable[..., Any]:
+    """A filter or test that is paid for when it is called, by what it is given.
+
+    A shallow one does not look inside the entries of its first argument.
+    """
     # Jinja2 hands an environment or a context to some.
     first = 1 if hasattr(function, "jinja_pass_arg") else 0
+    weigh = counted if is_shallow else weighed
 
     @wraps(function)
     def paid(*arguments: Any, **keywords: Any) -> Any:
         spend(_CALL)
-        values = [_counted(value) if isinstance(value, Iterator) else weighed(value) for value in arguments[first:]]
-        for value in keywords.values():
+        values = [_one_by_one(value) if isinstance(value, Iterator) else value for value in arguments[first:]]
+        for value in values[:1]:
+            weigh(value)
+        for value in (*values[1:], *keywords.values()):
             weighed(value)
         return function(*arguments[:first], *values, **keywords)
 
     return paid
 
 
-def _counted(values: Iterator[Any]) -> Iterator[Any]:
+def _one_by_one(values: Iterator[Any]) -> Iterator[Any]:
     for value in values:
         spend(1)
         yield value
