@@ -15,7 +15,9 @@ from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import BankHost
+from xs2a_sandbox.engine import engine as engine_module
 from xs2a_sandbox.errors import StoreUnavailable
+from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state import Document, MemoryStore, attempts
@@ -589,3 +591,39 @@ def test_a_listener_that_fails_costs_no_answer(client: Client) -> None:
     client.engine.on_exchange = fail
 
     assert client.get(STATUS).status == 200
+
+
+@pytest.mark.parametrize("name", ["spoiled", "confine"])
+def test_what_fails_while_an_answer_is_finished_is_answered_too(
+    cases: Callable[..., Client], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    failures = [RuntimeError("secret")]
+    usual = getattr(engine_module, name)
+
+    def fail_once(response: Response) -> Response | None:
+        if failures:
+            raise failures.pop()
+        finished: Response | None = usual(response)
+        return finished
+
+    monkeypatch.setattr(engine_module, name, fail_once)
+    rule = "rules: [{id: mine, match: {path: /mine}, respond: {body: {}, fault: half-json}}]"
+
+    answer = cases(rule).get("/mine", door="direct")
+
+    assert not failures
+    assert is_own(answer, 500, "INTERNAL_SERVER_ERROR")
+    assert "secret" not in answer.body.decode()
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+
+def test_a_failed_request_whose_reason_cannot_be_shown_keeps_its_answer(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: Any) -> str:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(engine_module, "reason_of", fail)
+
+    assert client.get("/v1/consents/nobody").status == 403
+    assert "the reason of a failed request cannot be shown" in caplog.text

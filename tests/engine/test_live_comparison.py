@@ -259,6 +259,18 @@ def test_an_app_gets_its_answer_from_a_sandbox_whose_bank_is_down(source: str, c
     assert "3 not answered" in lines[1]
 
 
+def test_a_comparison_that_cannot_begin_costs_the_app_nothing(
+    confdir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*_: Any) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(live_comparison.LiveComparison, "_begin", fail)
+    with a_bank() as bank, comparing(bank.url, confdir, answer_from="sandbox") as sandbox:
+        assert sandbox.gets("/v1/consents/nobody/status").status == 403
+    assert "the exchange could not be compared" in caplog.text
+
+
 def test_a_write_whose_answer_is_lost_is_not_answered_by_the_sandbox(confdir: Path) -> None:
     with FarBank() as bank:
         url = bank.url

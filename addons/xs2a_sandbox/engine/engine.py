@@ -234,10 +234,7 @@ class Engine:
         return self.repeat(request) or await self.answer_anew(request)
 
     async def answer_anew(self, request: Request) -> Response:
-        """The answer where none is kept. Raises as `answer` does.
-
-        A failure in rules or handlers is answered with 500. A failure while that answer is finished is raised.
-        """
+        """The answer where none is kept; any failure is answered with 500. Raises as `answer` does."""
         started, failure = time.perf_counter(), None
         # What is under way when everything is read again, or forgotten, is not kept for those who ask after that.
         answers = self._kept
@@ -247,24 +244,10 @@ class Engine:
         outcome.is_watched = question is not None and answers.is_repeated(question)
         try:
             response = self._sealed(await self._respond(request, outcome), outcome)
+            response, reason = await self._finished(request, response, outcome)
         except Exception as error:
-            failure, response = error, self._failed(request, outcome, error)
-        # The console has its origin there.
-        if request.door == "direct" and (outcome.journaled or outcome.source in ("rule", "bank")):
-            response = confine(response)
-        reason = reason_of(request, response, outcome, self.display)
-        if response.fault in SPOILS:
-            response = self._spoil(response, outcome)
-        if outcome.ignored:
-            outcome.warnings = (*outcome.warnings, outcome.ignored)
-        if objections := outcome.objections:
-            outcome.warnings = (*outcome.warnings, *(f"strict would refuse this: {text}" for text in objections))
-        if request.method == "HEAD":
-            response = response.without_body()
-        if outcome.beside:
-            await outcome.beside(response)
-        if self._debug_headers:
-            response = response.with_headers(*outcome.headers)
+            failure, outcome.beside = error, None
+            response, reason = await self._finished(request, self._failed(request, outcome, error), outcome)
         if outcome.delay:
             try:
                 await self._pass_time(outcome.delay, outcome.session)
@@ -280,6 +263,35 @@ class Engine:
             more = {"request": request, "personal": outcome.personal}
             log.error(text, request.method, outline(request.target), exc_info=failure, extra=more)
         return response
+
+    async def _finished(self, request: Request, response: Response, outcome: Outcome) -> tuple[Response, str | None]:
+        """The answer as the client gets it, and the reason why the request failed, if it did."""
+        # The console has its origin there.
+        if request.door == "direct" and (outcome.journaled or outcome.source in ("rule", "bank")):
+            response = confine(response)
+        reason = self._reason(request, response, outcome)
+        if response.fault in SPOILS:
+            response = self._spoil(response, outcome)
+        if request.method == "HEAD":
+            response = response.without_body()
+        if outcome.beside:
+            try:
+                await outcome.beside(response)
+            except Exception:
+                log.exception("the exchange could not be compared", extra={"request": request})
+        if outcome.ignored:
+            outcome.warnings = (*outcome.warnings, outcome.ignored)
+        if objections := outcome.objections:
+            outcome.warnings = (*outcome.warnings, *(f"strict would refuse this: {text}" for text in objections))
+        return (response.with_headers(*outcome.headers) if self._debug_headers else response), reason
+
+    def _reason(self, request: Request, response: Response, outcome: Outcome) -> str | None:
+        """The reason why a request failed, as it may be shown; None where that cannot be said."""
+        try:
+            return reason_of(request, response, outcome, self.display)
+        except Exception:
+            log.exception("the reason of a failed request cannot be shown", extra={"request": request})
+            return None
 
     def _spoil(self, response: Response, outcome: Outcome) -> Response:
         if changed := spoiled(response):
