@@ -16,6 +16,7 @@ SandboxError
 └── RecordingFailed         an exchange with a real bank cannot be written down
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,15 @@ class Misspelled(SandboxError, ValueError):
 
 class ConfigError(UserMistake):
     """A setting that is unknown or has no such value."""
+
+
+def check_system() -> None:
+    """Raises ConfigError on Windows."""
+    if sys.platform == "win32":
+        raise ConfigError(
+            "xs2a-sandbox runs on Linux and macOS: Windows cannot keep its secrets and recordings to their owner by "
+            "file modes. Run it in WSL 2 or in a container"
+        )
 
 
 class NotRunning(UserMistake):

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.cli.test_testdata import LOADED, VALID
 from tests.support.engine_client import an_engine
 from tests.support.turns import few
-from xs2a_sandbox import __version__
+from xs2a_sandbox import __version__, errors
 from xs2a_sandbox.authoring import lint
 from xs2a_sandbox.bundled import scenarios
 from xs2a_sandbox.cli import main as cli
@@ -301,3 +301,21 @@ class TestProgram:
         done = self.python("-c", code)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout
+
+
+@pytest.mark.parametrize("words", [("serve",), ("lint",), ("campaign", "--", "true"), ("derive", ".")])
+def test_windows_is_told_before_anything_begins(words, monkeypatch):
+    monkeypatch.setattr(errors.sys, "platform", "win32")
+
+    result = run(*words)
+
+    assert result.exit_code == 2
+    assert "Error: xs2a-sandbox runs on Linux and macOS" in result.output
+    assert "WSL 2" in result.output
+
+
+def test_windows_is_told_to_tests_in_the_same_process(monkeypatch, tmp_path):
+    monkeypatch.setattr(errors.sys, "platform", "win32")
+
+    with pytest.raises(errors.ConfigError, match="runs on Linux and macOS"):
+        assembly.build(Settings(state="memory:", confdir=tmp_path))

@@ -262,3 +262,8 @@ def test_an_export_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot write"):
         export(tmp_path, tmp_path / "raw")
     assert {file.name for file in tmp_path.iterdir()} == {"raw"}
+
+
+def test_a_system_without_fdatasync_records_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fdatasync")  # as on macOS
+    assert targets(record(tmp_path, taped("/v1/a"))) == ["/v1/a"]

@@ -187,3 +187,8 @@ def test_all_who_start_at_once_have_one_vault(tmp_path: Path) -> None:
         list(pool.map(lambda n: filled(tmp_path, f"request {n}"), range(8)))
     assert len(vault.read(tmp_path / vault.FILE, tmp_path).requests) == 8
     assert sorted(os.listdir(tmp_path)) == [vault.FILE, vault.KEY_FILE]
+
+
+def test_a_system_without_fdatasync_keeps_values_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fdatasync")  # as on macOS
+    assert list(vault.read(filled(tmp_path), tmp_path).requests) == ["request"]

@@ -20,7 +20,7 @@ from xs2a_sandbox.cli import (
     testdata,
     tpp,
 )
-from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake
+from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake, check_system
 from xs2a_sandbox.upstream import tls
 
 
@@ -51,6 +51,7 @@ def cli() -> None:
 
     Every flag can also stand in xs2a-sandbox.yaml (proxy_port: 8080) or in the environment (XS2A_SANDBOX_PROXY_PORT).
     """
+    check_system()
     tls.leave_out(os.environ)
 
 

@@ -154,8 +154,6 @@ def _clashes(values: Mapping[str, Any]) -> Iterator[str]:
 def _worker_clashes(values: Mapping[str, Any]) -> Iterator[str]:
     if (workers := values.get("workers", 1)) == 1:
         return
-    if not hasattr(os, "fork"):
-        yield f"workers is {workers}, and this system cannot fork a process: leave it at 1"
     if values.get("state") == "memory:":
         text = "state memory: is one process's own, which the others would not see: --state sqlite:FILE is for all"
         yield f"workers is {workers}, and {text}"

@@ -20,6 +20,12 @@ def writing(place: Path) -> Iterator[None]:
         raise ConfigError(f"cannot write {place}: {error.strerror or error}") from None
 
 
+def sync_data(descriptor: int) -> None:
+    """Returns once what was written is on disk. Raises OSError."""
+    # macOS has no fdatasync.
+    getattr(os, "fdatasync", os.fsync)(descriptor)
+
+
 def replace_file(file: Path, content: bytes) -> None:
     """All of it or nothing. A new file is its owner's to read. Raises ConfigError."""
     with writing(file):

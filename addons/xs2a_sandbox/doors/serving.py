@@ -37,7 +37,7 @@ def new_loop() -> asyncio.AbstractEventLoop:
     """The loop to serve in: uvloop's, in which a request costs a tenth less; asyncio's own where there is none."""
     try:
         from uvloop import new_event_loop
-    except ImportError:  # as on Windows
+    except ImportError:  # on a machine that nobody has built it for
         return asyncio.new_event_loop()
     return new_event_loop()
 
@@ -194,9 +194,9 @@ async def _wait_for_stop(stop: asyncio.Event, *, alone: bool) -> None:
     told of the others by its supervisor.
     """
     loop, signals = asyncio.get_running_loop(), [signal.SIGTERM, *([signal.SIGINT] if alone else [])]
-    # Whoever started this with nohup wants it to outlive its terminal; Windows has no such signal.
-    if alone and (hang_up := getattr(signal, "SIGHUP", None)) and signal.getsignal(hang_up) is not signal.SIG_IGN:
-        signals.append(hang_up)
+    # Whoever started this with nohup wants it to outlive its terminal.
+    if alone and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signals.append(signal.SIGHUP)
     # Only the main thread of a Unix process has them; elsewhere `stop` is the only way.
     with suppress(NotImplementedError, RuntimeError, ValueError):
         for number in signals:

@@ -27,7 +27,7 @@ from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.engine.journeys import Journeys
 from xs2a_sandbox.engine.live_comparison import LiveComparison
 from xs2a_sandbox.engine.shared_journeys import SharedJourneys
-from xs2a_sandbox.errors import ConfigError, Problem, RecordingFailed, Unreadable
+from xs2a_sandbox.errors import ConfigError, Problem, RecordingFailed, Unreadable, check_system
 from xs2a_sandbox.journal.display import Display, TypedRedactor
 from xs2a_sandbox.journal.journal import BYTES, COUNT, Journal
 from xs2a_sandbox.journal.shared import SharedJournal
@@ -156,7 +156,8 @@ def check(settings: Settings, paths: Sequence[Path]) -> list[Problem]:
 
 
 def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None = None) -> LoadedFiles:
-    """The configured files of one bank, and `paths` laid over them."""
+    """The configured files of one bank, and `paths` laid over them. Raises ConfigError on Windows."""
+    check_system()
     real = real or settings.real_banks()[-1]
     schemas = _schemas()
     more = [path for path in paths if path.is_file() and _is_testdata(path)]

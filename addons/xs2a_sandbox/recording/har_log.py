@@ -16,7 +16,7 @@ from typing import Any
 
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.documents import own_file
-from xs2a_sandbox.documents.files import replace_file
+from xs2a_sandbox.documents.files import replace_file, sync_data
 from xs2a_sandbox.errors import ConfigError, RecordingFailed
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import from_har, log, to_har
@@ -198,7 +198,7 @@ class Recording:
         rest = memoryview(line)
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
-        os.fdatasync(self._descriptor)
+        sync_data(self._descriptor)
         self._end += len(line)
 
     def _failed(self, error: OSError) -> RecordingFailed:

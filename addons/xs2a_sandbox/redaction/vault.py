@@ -18,7 +18,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from xs2a_sandbox.config.kinds import VAULT_PASSPHRASE
-from xs2a_sandbox.documents.files import ensure_file, read_file, replace_file
+from xs2a_sandbox.documents.files import ensure_file, read_file, replace_file, sync_data
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.exchange import Exchange
@@ -91,7 +91,7 @@ class Vault:
             rest = memoryview(line)
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
-            os.fdatasync(descriptor)
+            sync_data(descriptor)
         finally:
             os.close(descriptor)
 
