@@ -1,3 +1,4 @@
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,45 @@ def test_an_example_with_a_gap_says_where(tmp_path: Path) -> None:
     layers = cassette(tmp_path, CASE.replace("where: {x: a}", ""))
     with pytest.raises(ConfigError, match=r"case\.yaml:\d+: the example does not say what \{x\} is"):
         comparison_run.of_examples(an_engine(layers=layers).interface, [tmp_path])
+
+
+class Terminal(StringIO):
+    """What stands in the line of a terminal, or of a pipe."""
+
+    def __init__(self, *, is_terminal: bool) -> None:
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    @property
+    def line(self) -> str:
+        shown = ""
+        for part in self.getvalue().split("\r"):
+            shown = part + shown[len(part) :]
+        return shown.rstrip()
+
+
+def waiting(seconds: int) -> str:
+    return f"waiting for the payment user, {seconds} s left; --sca-timeout 0 does not wait"
+
+
+def test_at_a_terminal_one_line_counts_down_and_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal(is_terminal=True))
+    show = comparison_run._count_down()
+    for _ in range(2):  # the second wait is for another payment user
+        for seconds in (100, 99, 10, 9):
+            show(seconds)
+            assert terminal.line == waiting(seconds)
+        show(0)
+        assert terminal.line == ""
+    assert "\n" not in terminal.getvalue()
+
+
+def test_elsewhere_a_new_line_says_each_half_minute_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", log := Terminal(is_terminal=False))
+    show = comparison_run._count_down()
+    for seconds in [*range(100, 0, -1), 0, 5, 4, 0]:
+        show(seconds)
+    assert log.getvalue().splitlines() == [waiting(seconds) for seconds in (100, 70, 40, 10, 5)]

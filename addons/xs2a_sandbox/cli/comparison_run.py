@@ -323,13 +323,15 @@ def _count_down() -> Callable[[float], None]:
     line each half minute.
     """
     is_terminal = sys.stderr.isatty()
-    shown = 0.0
+    shown, width = 0.0, 0
 
     def show(left: float) -> None:
-        nonlocal shown
+        nonlocal shown, width
         text = f"waiting for the payment user, {left:.0f} s left; --sca-timeout 0 does not wait"
         if is_terminal:
-            click.echo(f"\r{text if left else ' ' * len(text) + chr(13)}", nl=False, err=True)
+            # The line before may have been longer.
+            width = max(width, len(text))
+            click.echo(f"\r{text:{width}}" if left else f"\r{'':{width}}\r", nl=False, err=True)
         elif left and (not shown or shown - left >= _COUNTED_EVERY):
             click.echo(text, err=True)
             shown = left

@@ -1,5 +1,6 @@
 """What is told while the sandbox serves."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -132,3 +133,24 @@ def test_the_part_that_differs_is_in_sight() -> None:
     assert "xONEy" in line
     assert "xTWOy" in line
     assert len(line) < 250
+
+
+def differing(*names: str, worst: str = "") -> Compared:
+    """An exchange with a difference at each of these members."""
+    found = tuple(Difference("type" if name == worst else "value", (name,), (name,)) for name in names)
+    entry = replace(ENTRY, answer_body=json.dumps(dict.fromkeys(names, 1)).encode())
+    return replace(compared("a"), sandbox=entry, bank=entry, differences=found)
+
+
+def test_an_exchange_has_ten_lines_the_worst_first_and_the_rest_is_counted() -> None:
+    printed = lines(a_report(), differing(*"abcdefghijkl", worst="l"))
+    assert len(printed) == 11
+    assert "[account-list]: high type at /l" in printed[0]
+    assert ["medium value at" in line for line in printed[1:]] == [True] * 9 + [False]
+    assert printed[10] == "differs: GET /v1/hidden [account-list]: 2 more"
+
+
+def test_ten_differences_of_an_exchange_are_all_told() -> None:
+    printed = lines(a_report(), differing(*"abcdefghij"))
+    assert len(printed) == 10
+    assert "value at /j" in printed[-1]

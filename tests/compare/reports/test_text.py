@@ -46,3 +46,20 @@ def test_what_is_equal_is_only_counted() -> None:
 def test_a_terminal_obeys_nothing_that_an_answer_holds() -> None:
     assert "\x1b" not in text(({"a": "\x1b[31m"}, {"a": "[bold]x"}))
     assert "[bold]x" in text(({"a": "\x1b[31m"}, {"a": "[bold]x"}))
+
+
+def test_the_worst_20_are_shown_first_and_the_rest_is_counted() -> None:
+    members = [f"m{number:02}" for number in range(24)]
+    bank, sandbox = ({**dict.fromkeys(members, value), "z": other} for value, other in ((1, "1"), (2, 1)))
+    rows = text((bank, sandbox), ({"m23": 1}, {"m23": 2})).splitlines()
+    shown = [(row.split()[0], row.split()[2]) for row in rows if row.startswith(("high", "medium"))]
+    # Those of the same severity begin with the one in most exchanges.
+    assert shown == [("high", "/z"), ("medium", "/m23"), *(("medium", f"/m{number:02}") for number in range(18))]
+    assert "and 5 more: --report FILE.html shows all of them" in rows
+
+
+def test_20_differences_are_all_shown() -> None:
+    bank, sandbox = (dict.fromkeys([f"m{number:02}" for number in range(20)], value) for value in (1, 2))
+    printed = text((bank, sandbox))
+    assert "/m19" in printed
+    assert "more: --report" not in printed
