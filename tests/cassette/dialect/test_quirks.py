@@ -78,6 +78,27 @@ def test_a_layer_changes_the_options_of_one_operation(tmp_path: Path) -> None:
     assert options(interface, "start-consent-authorisation")["sca"] == "redirect"
 
 
+OWN = """\
+operations:
+  - id: start-payment-authorisation
+    method: POST
+    path: /v1/{service}/{product}/{paymentId}/authorisations
+    handler: authorisations.start
+    with: {family: payment, sca: redirect, expires_after: 3, decides_after: 2, confirmation: false}
+    respond: {status: 201, body: "{{ result }}"}
+"""
+
+
+def test_a_layer_does_not_change_an_operation_that_it_has_itself(tmp_path: Path) -> None:
+    change = "cassette: 1\nchanges: {operations: {start-payment-authorisation: {with: {attempts: 7}}}}\n"
+    with pytest.raises(Unreadable) as failure:
+        read(tmp_path, change + OWN)
+    (problem,) = failure.value.problems
+    assert "is in the same layer" in problem.text
+    assert (problem.code, problem.line) == ("extends", 2)
+    assert options(read(tmp_path, "cassette: 1\n" + OWN, change), "start-payment-authorisation")["attempts"] == 7
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -221,7 +221,7 @@ class _Merge:
         operations = {**self.operations, **own}
         mistaken = [
             *quirks.check_options(cassette, operations, self._handlers),
-            *quirks.check_operation_options(cassette, operations, self._handlers),
+            *quirks.check_operation_options(cassette, operations, own, self._handlers),
         ]
         self.mistaken += mistaken
         return not mistaken

@@ -36,11 +36,21 @@ def with_own_options(operation: Operation, options: Mapping[str, Any]) -> Operat
 
 
 def check_operation_options(
-    cassette: Cassette, operations: Mapping[str, Operation], handlers: Mapping[str, Handler]
+    cassette: Cassette,
+    operations: Mapping[str, Operation],
+    own: Mapping[str, Operation],
+    handlers: Mapping[str, Handler],
 ) -> Iterator[Problem]:
-    """Finds options of operations that there are not, or that their handler does not have."""
+    """Finds options of operations that there are not, that the layer has itself, or that their handler lacks.
+
+    `operations` are those of the layers below and its own.
+    """
     for id, options in cassette.operation_options.items():
         at = ("changes", "operations", id)
+        if id in own:
+            text = f"the operation {id!r} is in the same layer, at {own[id].origin.place}: write the options there"
+            yield cassette.place.problem("extends", text, at, key=True)
+            continue
         if (operation := operations.get(id)) is None:
             if not (cassette.is_quirk and id in _bundled_operations()):
                 text = f"there is no operation {id!r}{did_you_mean(id, operations)}"
