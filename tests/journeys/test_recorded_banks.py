@@ -46,7 +46,9 @@ def test_all_that_was_recorded_is_answered_again(bank: str, tmp_path: Path) -> N
 def test_a_dialect_answers_what_it_was_derived_from(tmp_path: Path) -> None:
     one = as_dialect("n26", tmp_path)
     assert one.alike == one.requests
-    assert all(text.endswith("so effects answer in its place") for text in one.unknown)
+    # The bank shows an account whose IBAN is of no country: the rules answer for it, and test data does not hold it.
+    told = ("so effects answer in its place", "of the recording cannot stand in test data")
+    assert all(text.endswith(told) for text in one.unknown)
 
 
 def test_a_journey_makes_what_it_asks_for_and_ends_it_at_last() -> None:
