@@ -147,6 +147,21 @@ def complaints(own: Handler, options: Mapping[str, Any]) -> Iterator[Complaint]:
     return iter(Schema(own.name, schema, lambda uri: {}).complaints(options))
 
 
+def gaps(
+    own: Handler, options: Mapping[str, Any], pattern: Pattern, usual: Mapping[str, Any] | None = None
+) -> Iterator[Complaint]:
+    """Finds required options that are missing, and templates that nothing fills in on this path.
+
+    `usual` are the options of the operation that shares the handler.
+    """
+    for name, option in own.options.items():
+        if option.required and name not in options and not (option.shared and name in (usual or {})):
+            yield Complaint((), "missing-key", f"the handler {own.name} needs the key {name} in `with`")
+        if option.template is not None and isinstance(template := options.get(name), str):
+            for text in _unfilled(template, option.template.union(pattern.names)):
+                yield Complaint((name,), "wrong-value", text)
+
+
 def options_of(by: Operation | Rule, operation: Operation | None) -> Mapping[str, Any]:
     """The options that its handler is told: its own `with`, else that of the operation."""
     default = operation.behaviour if operation else Behaviour()
@@ -176,12 +191,8 @@ def check(
             yield by.origin.problem(complaint.code, complaint.text, ("with", *complaint.pointer), key=complaint.key)
     at: Pointer = ("with",) if by.behaviour.options is not None else ("handler",)
     usual = {} if isinstance(by, Operation) else _usual(own, options, operations)
-    for name, option in own.options.items():
-        if option.required and name not in options and not (option.shared and name in usual):
-            yield by.origin.problem("missing-key", f"the handler {own.name} needs the key {name} in `with`", at)
-        if option.template is not None and isinstance(template := options.get(name), str):
-            for text in _unfilled(template, option.template.union(pattern.names)):
-                yield by.origin.problem("wrong-value", text, (*at, name))
+    for complaint in gaps(own, options, pattern, usual):
+        yield by.origin.problem(complaint.code, complaint.text, (*at, *complaint.pointer))
     for place in sorted(own.with_options(options).reads, key=str):
         if place.part == "where" and place.name not in pattern.names:
             text = f"the handler {own.name} reads the path parameter {place.name}, which {pattern.text} does not have"

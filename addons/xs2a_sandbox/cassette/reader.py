@@ -113,7 +113,10 @@ class _Reader:
         for id, change in operations.items():
             for name in change.keys() - {"with"}:
                 self.note(("changes", "operations", id, name), "extends", text, key=True)
-        return changes.get("options", {}), {id: change.get("with", {}) for id, change in operations.items()}
+            # A dialect that extends another takes `with` out so; handlers of a layer need theirs.
+            if change.get("with", {}) is None:
+                self.note(("changes", "operations", id, "with"), "wrong-type", "must be a mapping, not null")
+        return changes.get("options", {}), {id: change.get("with") or {} for id, change in operations.items()}
 
     def sca_pages(self, spec: Mapping[str, Any]) -> ScaPages:
         pages = sca_pages.parse(spec)

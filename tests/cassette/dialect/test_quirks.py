@@ -108,6 +108,12 @@ def test_a_layer_does_not_change_an_operation_that_it_has_itself(tmp_path: Path)
         ),
         ("{operations: {account-transactions: {with: {page_sise: 3}}}}", "unknown key page_sise"),
         ("{operations: {account-transactions: {path: /v1/x}}}", "a layer changes options and the `with` of operations"),
+        ("{operations: {account-transactions: {with: [1]}}}", "must be a mapping"),
+        ("{operations: {account-transactions: {with: null}}}", "must be a mapping, not null"),
+        ("{operations: {start-payment-authorisation: {with: {expires_after: null}}}}", "needs the key expires_after"),
+        ("{options: {authorisations.start: {expires_after: null}}}", "needs the key expires_after"),
+        ("{operations: {start-payment-authorisation: {with: {page: 'p?{x}'}}}}", "nothing is filled in for {x} here"),
+        ("{options: {authorisations.start: {page: 'p?{x}'}}}", "nothing is filled in for {x} here"),
     ],
 )
 def test_a_change_that_cannot_be_is_told_where_it_stands(tmp_path: Path, change: str, words: str) -> None:
@@ -116,3 +122,52 @@ def test_a_change_that_cannot_be_is_told_where_it_stands(tmp_path: Path, change:
     (problem,) = failure.value.problems
     assert words in problem.text
     assert (problem.file.name, problem.line) == ("a.yaml", 2)
+
+
+def test_a_null_for_the_layers_below_leaves_the_entries_of_the_layer_as_they_are(tmp_path: Path) -> None:
+    change = "cassette: 1\nchanges: {options: {authorisations.start: {attempts: null, page: null}}}\n"
+    interface = read(tmp_path, change + OWN)
+    assert options(interface, "start-payment-authorisation").keys().isdisjoint({"attempts", "page"})
+    assert "page" not in options(interface, "start-consent-authorisation")
+
+
+ALL_THREE = "{options: {authorisations.start: {attempts: 3}}}"
+
+
+def of_two_files(directory: Path, first: str, second: str) -> Interface:
+    files = {f"{name}.yaml": f"cassette: 1\nchanges: {change}\n" for name, change in (("a", first), ("b", second))}
+    return layers.read([[bundled("cassettes") / "xs2a-1.84"], [write(directory, files)]], SCHEMAS, NAMED)
+
+
+def test_the_order_of_files_does_not_decide(tmp_path: Path) -> None:
+    both = ("{operations: {start-payment-authorisation: {with: {attempts: 2}}}}", ALL_THREE)
+    for number, pair in enumerate((both, both[::-1])):
+        interface = of_two_files(tmp_path / str(number), *pair)
+        assert options(interface, "start-payment-authorisation")["attempts"] == 2
+        assert options(interface, "start-consent-authorisation")["attempts"] == 3
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (ALL_THREE, "{options: {authorisations.start: {attempts: 2}}}"),
+        (
+            "{operations: {start-payment-authorisation: {with: {attempts: 3}}}}",
+            "{operations: {start-payment-authorisation: {with: {attempts: 2}}}}",
+        ),
+    ],
+)
+def test_two_files_of_a_layer_do_not_change_one_option(tmp_path: Path, first: str, second: str) -> None:
+    with pytest.raises(Unreadable) as failure:
+        of_two_files(tmp_path, first, second)
+    (problem,) = failure.value.problems
+    assert "a.yaml, in the same layer, changes the same options" in problem.text
+    assert (problem.code, problem.file.name, problem.line) == ("duplicate-id", "b.yaml", 2)
+
+
+def test_two_files_of_a_layer_change_different_options(tmp_path: Path) -> None:
+    """Also where one of them takes an option out, and where both say the same."""
+    change = "{options: {authorisations.start: {attempts: 3, page: null}}}"
+    interface = of_two_files(tmp_path, change, "{options: {authorisations.start: {page: null, sca: embedded}}}")
+    assert options(interface, "start-payment-authorisation")["attempts"] == 3
+    assert options(interface, "start-payment-authorisation")["sca"] == "embedded"

@@ -183,10 +183,15 @@ class _Merge:
         for cassette in layer:
             both += (*cassette.operations, *cassette.rules)
         entries = _unique("id", ((entry.id, entry) for entry in both), problems)
-        for cassette in layer:
-            if self._takes_options(cassette, entries):
-                self._give_options(cassette)
-                entries = {id: quirks.below_options(entry, cassette.options) for id, entry in entries.items()}
+        problems += quirks.check_order(layer)
+        given = [cassette for cassette in layer if self._takes_options(cassette, entries)]
+        for cassette in given:
+            self._give_options(cassette)
+            entries = {id: quirks.below_options(entry, cassette.options) for id, entry in entries.items()}
+        # What is said of one operation counts more than what is said of all, in whichever file of the layer.
+        for cassette in given:
+            for id in cassette.operation_options.keys() & self.operations.keys():
+                self.operations[id] = quirks.with_own_options(self.operations[id], cassette.operation_options[id])
         operations = {id: entry for id, entry in entries.items() if isinstance(entry, Operation)}
         self.operations |= operations
         self.heights |= dict.fromkeys(operations, number)
@@ -212,15 +217,13 @@ class _Merge:
         if options := cassette.options:
             self.operations = {id: quirks.with_options(entry, options) for id, entry in self.operations.items()}
             self.rules = {id: replace(r, rule=quirks.with_options(r.rule, options)) for id, r in self.rules.items()}
-        for id in cassette.operation_options.keys() & self.operations.keys():
-            self.operations[id] = quirks.with_own_options(self.operations[id], cassette.operation_options[id])
 
     def _takes_options(self, cassette: Cassette, entries: Mapping[str, Operation | Rule]) -> bool:
         """Notes the mistakes in options for operations of the layers below and of its own."""
         own = {id: entry for id, entry in entries.items() if isinstance(entry, Operation)}
         operations = {**self.operations, **own}
         mistaken = [
-            *quirks.check_options(cassette, operations, self._handlers),
+            *quirks.check_options(cassette, operations, own, self._handlers),
             *quirks.check_operation_options(cassette, operations, own, self._handlers),
         ]
         self.mistaken += mistaken

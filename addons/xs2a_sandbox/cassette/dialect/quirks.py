@@ -1,16 +1,17 @@
 """Options that a layer gives the handlers of those below it, and rules of quirks that are for another dialect."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import combinations
 from typing import Any
 
 from xs2a_sandbox.bundled import bundled, dialects
 from xs2a_sandbox.cassette.evaluation.values import merged
-from xs2a_sandbox.cassette.handler import Handler, complaints
+from xs2a_sandbox.cassette.handler import Handler, complaints, gaps
 from xs2a_sandbox.cassette.model import Cassette, Operation, Rule
 from xs2a_sandbox.documents import yaml_reader
-from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.documents.schema_errors import Complaint, did_you_mean
 from xs2a_sandbox.errors import Problem
 
 
@@ -27,7 +28,9 @@ def below_options[Entry: Operation | Rule](by: Entry, options: Mapping[str, Mapp
     behaviour = by.behaviour
     if (change := options.get(behaviour.handler or "")) is None or (isinstance(by, Rule) and behaviour.options is None):
         return by
-    return replace(by, behaviour=replace(behaviour, options=merged(change, behaviour.options or {})))
+    # A null takes out what is below; here there is nothing that it could take out.
+    given = merged(None, change)
+    return replace(by, behaviour=replace(behaviour, options=merged(given, behaviour.options or {})))
 
 
 def with_own_options(operation: Operation, options: Mapping[str, Any]) -> Operation:
@@ -61,28 +64,57 @@ def check_operation_options(
             text = f"the operation {id!r} has no handler, so nothing reads options of it"
             yield cassette.place.problem("unknown-handler", text, at, key=True)
             continue
-        for complaint in complaints(handler, merged(operation.behaviour.options, options)):
+        for complaint in _new_complaints(handler, operation, with_own_options(operation, options)):
             where = (*at, "with", *complaint.pointer)
             yield cassette.place.problem(complaint.code, complaint.text, where, key=complaint.key)
 
 
 def check_options(
-    cassette: Cassette, operations: Mapping[str, Operation], handlers: Mapping[str, Handler]
+    cassette: Cassette,
+    operations: Mapping[str, Operation],
+    own: Mapping[str, Operation],
+    handlers: Mapping[str, Handler],
 ) -> Iterator[Problem]:
-    """Finds options that no handler has, or that cannot be so."""
+    """Finds options that no handler has, or that cannot be so. The parameters are as in check_operation_options."""
     for name, options in cassette.options.items():
         origin, at = cassette.place, ("changes", "options", name)
-        if (own := handlers.get(name)) is None or own.is_action:
-            hint = did_you_mean(name, [name for name, handler in handlers.items() if not handler.is_action])
+        if (handler := handlers.get(name)) is None or handler.is_action:
+            hint = did_you_mean(name, [name for name, one in handlers.items() if not one.is_action])
             yield origin.problem("unknown-handler", f"there is no handler {name!r}{hint}", at, key=True)
             continue
-        of_all = [
-            operation.behaviour.options or {}
-            for operation in operations.values()
+        change = {name: options}
+        changed = [
+            (operation, below_options(operation, change) if id in own else with_options(operation, change))
+            for id, operation in operations.items()
             if operation.behaviour.handler == name
         ]
-        for complaint in next((list(complaints(own, merged(options_there, options))) for options_there in of_all), []):
+        # Most are the same for every operation.
+        for complaint in next(filter(None, (_new_complaints(handler, *both) for both in changed)), []):
             yield origin.problem(complaint.code, complaint.text, (*at, *complaint.pointer), key=complaint.key)
+
+
+def _new_complaints(handler: Handler, before: Operation, after: Operation) -> list[Complaint]:
+    """Finds what is wrong with the options of an operation since they were changed."""
+    old, new = (
+        [*complaints(handler, options), *gaps(handler, options, operation.pattern)]
+        for operation in (before, after)
+        for options in (operation.behaviour.options or {},)
+    )
+    return [complaint for complaint in new if complaint not in old]
+
+
+def check_order(layer: Sequence[Cassette]) -> Iterator[Problem]:
+    """Finds options that two files of a layer change to different values, so that the order of files would decide."""
+    for one, other in combinations(layer, 2):
+        for section, first, second in (
+            ("options", one.options, other.options),
+            ("operations", one.operation_options, other.operation_options),
+        ):
+            for name in first.keys() & second.keys():
+                mine, theirs = first[name], second[name]
+                if merged(merged(None, mine), theirs) != merged(merged(None, theirs), mine):
+                    text = f"{one.file}, in the same layer, changes the same options of {name!r} to other values"
+                    yield other.place.problem("duplicate-id", text, ("changes", section, name), key=True)
 
 
 def check_use(quirk: Cassette, operations: Mapping[str, Operation]) -> Iterator[Problem]:
