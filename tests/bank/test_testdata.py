@@ -37,8 +37,8 @@ def test_dates_count_from_the_day() -> None:
     (id, _), *_ = facts.consents("valid")
     data = testdata.load([BUNDLED])
 
-    assert data.at(DAY)["consents"][id]["validUntil"] == "2028-05-29"
-    assert data.at(date(2026, 1, 1))["consents"][id]["validUntil"] == "2026-04-01"
+    assert data.at(DAY)["consents"][id]["lastActionDate"] == "2028-02-27"
+    assert data.at(date(2026, 1, 1))["consents"][id]["lastActionDate"] == "2025-12-30"
     assert data.at(DAY) is data.at(DAY)
 
 

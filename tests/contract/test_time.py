@@ -83,7 +83,9 @@ def test_a_preconfigured_consent_that_an_older_version_ended(bank: Bank, sandbox
 
 def _is_valid(bank: Bank, iban: str, consent_id: str) -> None:
     assert bank.get(f"/v1/consents/{consent_id}/status").json() == {"consentStatus": "valid"}
-    assert bank.get(f"/v1/consents/{consent_id}").json()["consentStatus"] == "valid"
+    content = bank.get(f"/v1/consents/{consent_id}").json()
+    assert content["consentStatus"] == "valid"
+    assert content["validUntil"] >= facts.today(400)
     assert bank.get("/v1/accounts/", consent=consent_id).status == 200
     assert bank.get(f"/v1/accounts/{iban}/transactions?bookingStatus=both", consent=consent_id).status == 200
 

@@ -457,10 +457,10 @@ def test_a_creation_tells_with_which_link_it_is_authorised_apart(
     assert (result["approach"], result["next"], result["authorisation"]) == (approach, [link], None)
 
 
-def test_a_creation_tells_nothing_of_what_nobody_can_sign(telling: Client) -> None:
+def test_a_payment_that_nobody_can_sign_has_an_approach_and_no_link(telling: Client) -> None:
     body = bodies.payment(bodies.SEPA, debtor=facts.low(), amount="9999.00")
     result = telling.post(f"/v1/{bodies.SEPA}", json=body).json()
-    assert (result["approach"], result["next"], result["authorisation"]) == (None, [], None)
+    assert (result["approach"], result["next"], result["authorisation"]) == ("REDIRECT", [], None)
 
 
 # -- a bank's habits

@@ -67,7 +67,7 @@ def test_a_deleted_preconfigured_consent_comes_back(client: Client) -> None:
 
 
 def test_a_preconfigured_consent_that_is_asked_for_is_not_copied(client: Client) -> None:
-    """A copy would keep its last day, and grow stale in a state that is kept."""
+    """A copy would keep its dates, and grow stale in a state that is kept."""
     client.post("/v1/consents", json=bodies.consent(facts.covered()))
 
     assert client.engine.store.counts() == {}
@@ -87,7 +87,7 @@ def test_a_preconfigured_consent_that_was_used_does_not_grow_stale_in_a_kept_sta
     content = Client(later).get(path).json()
 
     assert content == Client(fresh).get(path).json()
-    assert content["validUntil"] > client.get(path).json()["validUntil"]
+    assert content["lastActionDate"] > client.get(path).json()["lastActionDate"]
     assert len(Client(later).get(f"{path}/authorisations").json()["authorisationIds"]) == 1
 
 

@@ -128,6 +128,25 @@ def test_the_links_fit_the_approach(tpp: Tpp, headers: dict[str, str], approach:
     assert ("scaStatus" in made.json()) is not apart
 
 
+@pytest.mark.parametrize(
+    ("headers", "approach"),
+    [
+        ({}, "EMBEDDED"),
+        ({"TPP-Redirect-Preferred": "true"}, "REDIRECT"),
+        ({"TPP-Decoupled-Preferred": "true", **EXPLICIT}, "DECOUPLED"),
+    ],
+)
+@pytest.mark.berlin_group("payments-created")
+def test_a_payment_that_the_account_does_not_cover_has_an_approach(
+    tpp: Tpp, headers: dict[str, str], approach: str
+) -> None:
+    amount = {"currency": "EUR", "amount": "999999.00"}
+    made = tpp.request("POST", SEPA, json={**PAYMENT, "instructedAmount": amount}, headers=headers)
+
+    assert made.headers["aspsp-sca-approach"] == approach
+    assert links(made).keys() == {"self", "status"}
+
+
 @pytest.mark.berlin_group("payments-decoupled")
 def test_a_decoupled_payment_asks_in_the_app(tpp: Tpp) -> None:
     made = tpp.request("POST", SEPA, json=PAYMENT, headers={"TPP-Decoupled-Preferred": "true", "PSU-ID": "oskar"})

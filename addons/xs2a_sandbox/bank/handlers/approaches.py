@@ -148,9 +148,13 @@ def begun(call: Call, family: Family, id: str, path: str) -> dict[str, Any]:
 
 
 def begun_apart(call: Call, family: Family, id: str) -> dict[str, Any]:
-    """The approach of a resource that is authorised apart, and `next`, the link with which that starts."""
+    """The approach of a resource that is authorised apart, and `next`, the link with which that starts.
+
+    A payment that its account does not cover has an approach too, but no link: what is created does not tell.
+    """
     resource = call.state.get(family.collection, id) or {}
-    if family.name not in call.sca or not can_sign(family, resource):
+    signable = can_sign(family, resource)
+    if family.name not in call.sca or not (signable or resource.get("unfunded")):
         return {"approach": None, "next": []}
     psu = call.state.get("psus", call.headers.get("psu-id") or "")
     approach = approach_of(call, options_of(call, family), psu)
@@ -159,7 +163,7 @@ def begun_apart(call: Call, family: Family, id: str) -> dict[str, Any]:
         start += "WithPsuAuthentication"
     elif approach not in ON_PAGES and not psu:
         start += "WithPsuIdentification"
-    return {"approach": name_for_tpp(approach), "next": [start]}
+    return {"approach": name_for_tpp(approach), "next": [start] if signable else []}
 
 
 def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, Document]:
