@@ -66,6 +66,32 @@ def test_a_basket_is_read(bank: Bank) -> None:
     assert bank.get(f"{BASKETS}/{made.id.upper()}").json() == body
 
 
+@spec("reading-basket-lists")
+@pytest.mark.parametrize(("family", "listed"), [("payment", "payments"), ("consent", "consents")])
+def test_a_basket_is_read_without_the_list_that_it_lacks(bank: Bank, family: str, listed: str) -> None:
+    member = resources.make(bank, family)
+    made = resources.basket_of(bank, member)
+
+    assert bank.get(made.own).json() == {listed: [member.id], "transactionStatus": "RCVD", "_links": None}
+
+
+@spec("reading-basket-left-empty")
+@spec("reading-deleted-sca")
+@pytest.mark.parametrize("family", ["payment", "consent"])
+def test_a_basket_whose_members_were_deleted_is_rejected(bank: Bank, family: str) -> None:
+    members = [resources.make(bank, family), resources.make(bank, family)]
+    made = resources.basket_of(bank, *members)
+    own = resources.awaiting_otp(bank, made, SEVERAL)
+
+    assert bank.delete(members[0].own).status == 204
+    assert made.status(bank) == "RCVD"
+    assert bank.delete(members[1].own).status == 204
+
+    assert (made.status(bank), bank.get(own).json()["scaStatus"]) == ("RJCT", "failed")
+    fails(bank.put(own, json=resources.otp(SEVERAL)), 409, "STATUS_INVALID", "XS2A921E")
+    fails(resources.begin(bank, made), 409, "STATUS_INVALID", "XS2A921E")
+
+
 @spec("4.3-delete-basket")
 @spec("reading-basket-deleted")
 def test_a_basket_is_deleted_and_its_members_are_free_again(bank: Bank) -> None:

@@ -361,6 +361,53 @@ def test_a_payment_for_a_later_day_waits_for_it(bank: Bank, control: Control, da
     assert made.status(bank) == "ACSP"
 
 
+@spec("reading-deleted-sca")
+@pytest.mark.parametrize("family", ["payment", "basket"])
+def test_what_is_deleted_during_its_authorisation(bank: Bank, family: str) -> None:
+    made = make(bank, family)
+    own = resources.awaiting_otp(bank, made, SEVERAL)
+
+    assert bank.delete(made.own).status == 204
+
+    assert (bank.get(own).json()["scaStatus"], made.status(bank)) == ("failed", "CANC")
+    assert bank.put(own, json=resources.otp(SEVERAL)).error["code"] == "STATUS_INVALID"
+    assert made.status(bank) == "CANC"
+
+
+@spec("reading-cancellation-undeleted")
+def test_a_cancellation_is_authorised_without_a_delete(bank: Bank) -> None:
+    paid = resources.payment(bank, SEVERAL, requestedExecutionDate=facts.today(5))
+    resources.sign(bank, paid, SEVERAL)
+    starts = f"{paid.own}/cancellation-authorisations"
+
+    resources.sign(bank, Resource(resources.FAMILIES["cancellation"], paid.id, paid.own, starts), SEVERAL)
+
+    assert paid.status(bank) == "CANC"
+
+
+@spec("reading-standing-orders")
+def test_an_authorised_periodic_payment_is_a_standing_order(bank: Bank) -> None:
+    iban, dates = resources.debtor(SEVERAL), {"startDate": facts.today(3), "endDate": facts.today(100)}
+    everything = bank.post("/v1/consents", json=bodies.consent()).json()["consentId"]
+
+    def orders() -> list[str]:
+        answer = bank.get(f"/v1/accounts/{iban}/transactions?bookingStatus=information", consent=everything)
+        return [order["transactionId"] for order in answer.json()["transactions"]["information"]]
+
+    before = orders()
+    made = resources.payment(bank, SEVERAL, product=bodies.PERIODIC, **dates)
+    assert orders() == before
+
+    resources.sign(bank, made, SEVERAL)
+    new = [order for order in orders() if order not in before]
+    assert (made.status(bank), len(new)) == ("ACTC", 1)
+
+    starts = f"{made.own}/cancellation-authorisations"
+    assert bank.delete(made.own).status == 202
+    resources.sign(bank, Resource(resources.FAMILIES["cancellation"], made.id, made.own, starts), SEVERAL)
+    assert orders() == before
+
+
 @spec("reading-cancellation-sca")
 @pytest.mark.parametrize("decide", ["approve", "decline"])
 def test_a_pending_payment_is_cancelled_by_its_authorisation(bank: Bank, decide: str) -> None:
