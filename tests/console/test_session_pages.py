@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.console.browser import Browser, payment
+from tests.contract import bodies, facts
 from tests.support.engine_client import Client
 
 TIME = "/_sandbox/console/time"
@@ -30,8 +31,9 @@ def test_a_wrong_time_is_said_beside_its_field_and_changes_nothing(browser: Brow
 
 
 def test_all_that_falls_due_is_linked(browser: Browser) -> None:
+    made = browser.app_asks("POST", "/v1/consents", json=bodies.consent(validUntil=facts.today(1))).json()
     due = browser.page(TIME).partition("What falls due next")[2]
-    assert '/_sandbox/console/bank/consents/9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"' in due
+    assert f'/_sandbox/console/bank/consents/{made["consentId"]}"' in due
 
 
 @pytest.mark.parametrize(

@@ -169,20 +169,6 @@ def test_the_open_pages(addresses: Addresses, path: str) -> None:
     assert httpx.get(f"{addresses.direct}/_sandbox/{path}", trust_env=False).status_code == 200
 
 
-def test_time_makes_a_consent_expire(admin: httpx.Client, consent: str) -> None:
-    def status() -> str:
-        response = admin.get(f"/s/later/v1/consents/{consent}/status", headers=REQUEST)
-        return response.json()["consentStatus"]
-
-    assert status() == "valid"
-
-    assert admin.post("/s/later/_sandbox/clock", json={"move": "400d"}).status_code == 200
-
-    assert status() == "expired"
-    other = admin.get(f"/v1/consents/{consent}/status", headers=REQUEST)
-    assert other.json()["consentStatus"] == "valid"
-
-
 def test_a_reset_brings_a_deleted_consent_back(admin: httpx.Client, consent: str) -> None:
     def status(session: str) -> int:
         headers = {**REQUEST, "X-Sandbox-Session": session}

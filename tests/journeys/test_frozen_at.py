@@ -72,9 +72,10 @@ def test_the_first_request_of_every_session_is_answered_by_that_clock(process: P
 
 def test_a_set_clock_is_the_sessions_own_until_a_reset(process: Process) -> None:
     session, other = Served(process, "one"), Served(process, "two")
+    made = agreed(session, TODAY).json()["consentId"]
 
     assert session.clock.move(days=400).isoformat() == "2032-06-09T07:08:09+02:00"
-    assert body_of(session, STATUS) == {"consentStatus": "expired"}
+    assert body_of(session, f"/v1/consents/{made}/status") == {"consentStatus": "expired"}
     assert other.clock.now.isoformat() == SHOWN
     assert abs(session.clock.real() - REAL.now()) < timedelta(minutes=5)
 
@@ -89,14 +90,14 @@ def test_kept_state_under_another_time(tmp_path: Path) -> None:
     state = ("--state", f"sqlite:{tmp_path / 'state.db'}")
     later = "2031-05-16T00:00"
 
-    def ends(session: Served) -> date:
-        return date.fromisoformat(session.state["consents"][CONSENT]["validUntil"])
+    def used(session: Served) -> date:
+        return date.fromisoformat(session.state["consents"][CONSENT]["lastActionDate"])
 
     with serving(tmp_path, *state, "--frozen-at", TIME) as process:
         default, ci, own = (Served(process, name) for name in ("default", "ci", "own"))
         own.clock.freeze("2040-01-01")
         made = agreed(ci, TODAY + timedelta(days=3)).json()["consentId"]
-        before = [ends(one) for one in (default, ci, own)]
+        before = [used(one) for one in (default, ci, own)]
 
     with serving(tmp_path, *state, "--frozen-at", later) as process:
         default, ci, own = (Served(process, name) for name in ("default", "ci", "own"))
@@ -105,7 +106,7 @@ def test_kept_state_under_another_time(tmp_path: Path) -> None:
             "2031-05-16T00:00:00+02:00",
             "2040-01-01T00:00:00+01:00",
         ]
-        assert [(ends(one) - day).days for one, day in zip((default, ci, own), before, strict=True)] == [10, 0, 0]
+        assert [(used(one) - day).days for one, day in zip((default, ci, own), before, strict=True)] == [10, 0, 0]
         assert body_of(ci, f"/v1/consents/{made}/status") == {"consentStatus": "expired"}
 
     with serving(tmp_path, *state) as process:

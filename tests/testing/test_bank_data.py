@@ -48,7 +48,7 @@ def test_the_rest_by_id(data: BankData) -> None:
 
 def test_dates_are_those_of_the_day(data: BankData) -> None:
     later = BankData(bundled_engine().testdata, date(2027, 11, 21))
-    assert data.consents[data.consent()]["validUntil"] < later.consents[later.consent()]["validUntil"]
+    assert data.consents[data.consent()]["lastActionDate"] < later.consents[later.consent()]["lastActionDate"]
 
 
 def test_a_bank_without_anything() -> None:

@@ -22,12 +22,12 @@ def xs2a() -> Sandbox:
 
 
 def test_time_passes_and_a_consent_expires(xs2a: Sandbox) -> None:
-    id = xs2a.testdata.consent()
+    id = consent(xs2a, *list(xs2a.testdata.accounts)[:2])
 
     def status() -> str:
         return str(xs2a.request("GET", f"/v1/consents/{id}/status").json()["consentStatus"])
 
-    assert status() == "valid"
+    assert status() == "received"
     moved = xs2a.clock.move(days=365, hours=1, minutes=1, seconds=1)
     assert abs(moved - Clock().now() - timedelta(days=365, hours=1, minutes=1, seconds=1)) < timedelta(seconds=60)
     assert status() == "expired"

@@ -339,18 +339,30 @@ def test_a_server_for_all_tests_and_a_session_for_each(pytester: pytest.Pytester
         import requests
 
         ports = set()
+        consent = {
+            "access": {"availableAccounts": "allAccounts"},
+            "recurringIndicator": True,
+            "validUntil": "2099-12-31",
+            "frequencyPerDay": 4,
+        }
 
-        def status(server, case="none"):
+        def ask(server, method, path, case="none", **more):
             headers = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721", "X-Case": case}
-            url = "https://bank.example/v1/consents/9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911/status"
-            return requests.get(url, headers=headers, proxies=server.proxies, verify=server.ca_file)
+            url = f"https://bank.example/v1/consents{path}"
+            return requests.request(
+                method, url, headers=headers, proxies=server.proxies, verify=server.ca_file, **more
+            )
+
+        def status(server, case="none", consent="9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"):
+            return ask(server, "GET", f"/{consent}/status", case)
 
         @pytest.mark.parametrize("name", ["a", "b/ü " * 30])
         def test_fresh(xs2a_server, name):
             ports.add(xs2a_server.base_url.partition("/s/")[0])
-            assert status(xs2a_server).json() == {"consentStatus": "valid"}
-            xs2a_server.clock.move(days=400)
-            assert status(xs2a_server).json() == {"consentStatus": "expired"}
+            made = ask(xs2a_server, "POST", "", json=consent).json()["consentId"]
+            assert status(xs2a_server, consent=made).json() == {"consentStatus": "valid"}
+            xs2a_server.clock.freeze("2100-01-01")
+            assert status(xs2a_server, consent=made).json() == {"consentStatus": "expired"}
             assert len(ports) == 1
 
         @pytest.mark.xs2a(cassettes=["mine"])

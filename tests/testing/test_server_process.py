@@ -16,6 +16,12 @@ from xs2a_sandbox.testing.server_process import Process, Served
 CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
 PATH = f"/v1/consents/{CONSENT}/status"
 HEADERS = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
+EVERYTHING = {
+    "access": {"availableAccounts": "allAccounts"},
+    "recurringIndicator": True,
+    "validUntil": "2039-12-31",
+    "frequencyPerDay": 4,
+}
 
 
 @pytest.fixture(scope="module")
@@ -28,18 +34,20 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
 
 def test_every_door_leads_to_the_session(process: Process) -> None:
     served = Served(process, "one")
+    made = httpx.post(f"{served.base_url}/v1/consents", json=EVERYTHING, headers=HEADERS, trust_env=False).json()
+    path = f"/v1/consents/{made['consentId']}/status"
     served.clock.freeze("2040-01-01")
     trust = ssl.create_default_context(cafile=served.ca_file)
     with requests.Session() as session:
         session.trust_env = False
-        at_base = session.get(served.base_url + PATH, headers=HEADERS).json()
+        at_base = session.get(served.base_url + path, headers=HEADERS).json()
         by_proxy = session.get(
-            f"https://bank.example{PATH}", headers=HEADERS, proxies=served.proxies, verify=served.ca_file
+            f"https://bank.example{path}", headers=HEADERS, proxies=served.proxies, verify=served.ca_file
         ).json()
     with httpx.Client(verify=trust, trust_env=False, headers=HEADERS) as client:
-        over_tls = client.get(served.tls_url + PATH).json()
+        over_tls = client.get(served.tls_url + path).json()
     with httpx.Client(verify=trust, proxy=served.proxy, headers=HEADERS) as client:
-        by_other_proxy = client.get(f"https://bank.example{PATH}").json()
+        by_other_proxy = client.get(f"https://bank.example{path}").json()
     assert at_base == by_proxy == over_tls == by_other_proxy == {"consentStatus": "expired"}
 
 
