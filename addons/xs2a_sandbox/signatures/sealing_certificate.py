@@ -51,7 +51,7 @@ def read(text: str, place: str) -> x509.Certificate | SignatureMistake:
         # Read now, as cryptography reads them late, and whoever asks then is not prepared for their mistakes.
         _ = certificate.subject, certificate.issuer
         return certificate
-    except (ValueError, TypeError, KeyError, UnsupportedAlgorithm):
+    except (ValueError, TypeError, KeyError, x509.InvalidVersion, UnsupportedAlgorithm):
         return mistaken(f"{place} is base64, but no certificate (X.509 as DER)")
 
 
