@@ -1,18 +1,17 @@
 """One decision for whoever answers a request: which rule or operation, and why not."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.support.writing import BANK, engine, rules
-from xs2a_sandbox.bank import Bank, Outcome
+from xs2a_sandbox.bank import Bank
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.call import Session
 from xs2a_sandbox.cassette.decide import Decision, decide
 from xs2a_sandbox.clock import REAL
-from xs2a_sandbox.errors import BankError, SandboxError
+from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.state import MemoryStore, Transaction
@@ -146,42 +145,3 @@ def test_who_is_silent_answers_nothing_but_for_rules_that_name_it(bank: Bank) ->
     listed = [(rule, {}, sent) for rule in bank.interface.rules if rule.id == "listed"]
     decision = decide(bank.find("GET", sent.segments), listed, sent, bank.schemas, silent)
     assert (decision.kind, decision.rule and decision.rule.id) == ("rule", "listed")
-
-
-def test_what_a_condition_failed_with_is_kept(bank: Bank) -> None:
-    error = decided(bank, call("GET", "/broken")).error
-    assert isinstance(error, SandboxError)
-    assert not isinstance(error, BankError)
-
-
-def test_a_recorded_rule_looks_at_the_call_as_it_was_recorded(bank: Bank) -> None:
-    sent, recorded = call("GET", "/x"), call("GET", "/x", "A")
-    strong = next(rule for rule in bank.interface.rules if rule.id == "strong")
-    lookup = bank.find("GET", sent.segments)
-
-    assert decide(lookup, [(strong, {}, sent)], sent, bank.schemas).kind == "nothing"
-    decision = decide(lookup, [(strong, {}, recorded)], sent, bank.schemas)
-    assert (decision.kind, decision.rule, decision.seen) == ("rule", strong, recorded)
-
-
-def test_the_first_candidate_that_fits_is_taken_and_no_other_is_looked_at(bank: Bank) -> None:
-    one = call("GET", "/x")
-    weak = next(rule for rule in bank.interface.rules if rule.id == "weak")
-
-    def candidates() -> Iterable[Any]:
-        yield weak, {}, one
-        raise AssertionError("the next one is asked for")
-
-    assert decide(bank.find("GET", one.segments), candidates(), one, bank.schemas).rule is weak
-
-
-def test_performing_asks_nothing_again(bank: Bank) -> None:
-    """Whoever shows a decision and whoever performs it look at one and the same."""
-    one = call("GET", "/x", "A")
-    decision = decided(bank, one)
-    outcome = Outcome(bank)
-
-    response = bank.perform(decision._replace(rule=bank.interface.rules[-1], error=None), one, outcome)
-
-    assert response.status == 200
-    assert outcome.rule == bank.interface.rules[-1].id

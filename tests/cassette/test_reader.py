@@ -3,45 +3,13 @@ from datetime import date
 
 import pytest
 
-from tests.support.writing import ask, engine, header, problems, rule_of, rules
+from tests.support.writing import ask, engine, problems, rule_of, rules
 from xs2a_sandbox.cassette.model import Recorded
-
-
-def turns(bank, *targets):
-    return [(answer.status, answer.body) for answer in (ask(bank, target) for target in targets)]
 
 
 def sequence(on_exhausted=None, **match):
     rule = {"id": "s", "match": match or {"operation": "one"}, "sequence": [{"body": 1}, {"status": 201, "body": 2}]}
     return rules({**rule, **({"on_exhausted": on_exhausted} if on_exhausted else {})})
-
-
-def bare(layer):
-    """A sequence stands alone."""
-    for rule in layer["rules.yaml"]["rules"]:
-        rule.pop("respond")
-    return layer
-
-
-def test_sequences_repeat_the_last_answer(tmp_path):
-    bank = engine(tmp_path, bare(sequence()))
-    assert turns(bank, *["/v1/things/a"] * 3) == [(200, b"1"), (201, b"2"), (201, b"2")]
-
-
-def test_sequences_restart(tmp_path):
-    bank = engine(tmp_path, bare(sequence("restart")))
-    assert turns(bank, *["/v1/things/a"] * 3) == [(200, b"1"), (201, b"2"), (200, b"1")]
-
-
-def test_sequences_fail(tmp_path):
-    bank = engine(tmp_path, bare(sequence("fail")))
-    assert [status for status, _ in turns(bank, *["/v1/things/a"] * 3)] == [200, 201, 500]
-
-
-def test_sequences_are_counted_by_path_parameters_and_session(tmp_path):
-    bank = engine(tmp_path, bare(sequence()))
-    assert turns(bank, "/v1/things/a", "/v1/things/b", "/v1/things/a") == [(200, b"1"), (200, b"1"), (201, b"2")]
-    assert ask(bank, "/v1/things/a", headers=[("X-Sandbox-Session", "other")]).status == 200
 
 
 def test_where_a_list_is_one_of_its_values(tmp_path):
@@ -75,11 +43,6 @@ def test_lists_of_answers_give_the_first_whose_condition_holds(tmp_path):
     answers = [{"when": "query.a == '1'", "body": 1}, {"when": "query.b < 1", "body": 2}, {"body": 3}]
     bank = engine(tmp_path, rules({"id": "r", "match": {"operation": "list"}, "respond": answers}))
     assert [ask(bank, f"/v1/things?{q}").body for q in ("a=1", "a=2", "")] == [b"1", b"3", b"3"]
-
-
-def test_the_source_and_the_rule_are_said(tmp_path):
-    response = ask(engine(tmp_path))
-    assert (header(response, "X-Sandbox-Source"), rule_of(response)) == ("rule", "list")
 
 
 def test_a_header_named_twice_in_different_case_is_a_mistake(tmp_path):

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract import bodies, facts
+from tests.contract import facts
 from tests.support.engine_client import Answer, Client, an_engine, cassette
-from xs2a_sandbox.config.limits import USUAL
 
 LIST = "/v1/accounts"
 TRANSACTIONS = f"/v1/accounts/{facts.covered()}/transactions"
@@ -57,47 +56,6 @@ def test_of_several_right_values_the_first_counts(client: Client) -> None:
 
     assert answer.status == 200
     assert answer.json()["transactions"]["booked"] is None
-
-
-@pytest.mark.parametrize(
-    ("media", "status"),
-    [
-        (None, 200),
-        ("application/json", 200),
-        ("Application/JSON; charset=utf-8", 200),
-        ("application/vnd.bank+json", 200),
-        ("text/plain", 415),
-        ("application/xml", 415),
-        ("json", 415),
-        ("", 415),
-    ],
-)
-def test_media_types(client: Client, media: str | None, status: int) -> None:
-    answer = client.post("/v1/consents", json=bodies.consent(), headers={"Content-Type": media})
-
-    assert answer.status == status
-    if status == 415:
-        refusal(answer, 415)
-
-
-@pytest.mark.parametrize(("size", "status"), [(USUAL.body, 400), (USUAL.body + 1, 413)])
-def test_large_bodies(client: Client, size: int, status: int) -> None:
-    refusal(client.post("/v1/consents", body=b'"' + b"x" * (size - 2) + b'"'), status)
-
-
-@pytest.mark.parametrize("depth", [64, 65])
-def test_deep_bodies(client: Client, depth: int) -> None:
-    deep: Any = {}
-    for _ in range(depth - 2):
-        deep = [deep]
-    answer = client.post("/v1/consents", json=bodies.consent(extra=deep))
-
-    assert answer.status == (200 if depth <= 64 else 400)
-
-
-@pytest.mark.parametrize("content", [b"", b" ", b"{", b"null", b"NaN", b'{"a": 1e999}', b"\xff", b'"\xed\xa0\x80"'])
-def test_bodies_that_are_none(client: Client, content: bytes) -> None:
-    refusal(client.post("/v1/consents", body=content))
 
 
 def test_a_rule_asks_for_more_or_for_nothing(tmp_path: Any) -> None:

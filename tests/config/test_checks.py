@@ -13,23 +13,6 @@ from xs2a_sandbox.errors import ConfigError
 ALL = frozenset(CHECK_NAMES)
 
 
-@pytest.mark.parametrize(
-    ("profile", "names", "checks"),
-    [
-        ("documented", (), NONE),
-        ("documented", ("rights",), Checks(frozenset(["rights"]))),
-        ("documented", ("warn",), Checks(warning=ALL)),
-        ("documented", ("warn", "rights"), Checks(frozenset(["rights"]), ALL - {"rights"})),
-        ("strict", (), Checks(ALL, strict=True)),
-        ("strict", ("rights",), Checks(ALL, strict=True)),
-        ("documented", ("signature",), Checks(frozenset(["signature"]), demanding=frozenset(["signature"]))),
-        ("strict", ("signature",), Checks(ALL, strict=True, demanding=frozenset(["signature"]))),
-    ],
-)
-def test_checks(profile: str, names: tuple[str, ...], checks: Checks) -> None:
-    assert Checks.of(profile, names) == checks
-
-
 def test_each_bank_has_its_own() -> None:
     strict = RealBank("https://a.example", hosts=(BankHost("a"),), profile="strict")
     lenient = RealBank("https://b.example", hosts=(BankHost("b"),), profile="documented", checks=())

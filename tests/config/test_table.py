@@ -11,7 +11,7 @@ from tools import settings_pages
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.config.table import BY_NAME, SETTINGS
+from xs2a_sandbox.config.table import BY_NAME
 from xs2a_sandbox.errors import ConfigError
 
 SCHEMA = json.loads((bundled("schemas") / "config.schema.json").read_text())
@@ -40,18 +40,6 @@ def test_defaults_agree():
         if "default" in schema:
             read = BY_NAME[name].kind.read(schema["default"], Path("/"))
             assert read == getattr(defaults, name), name
-
-
-def test_the_files_keys_are_the_design():
-    flags = (
-        "host proxy-port port tls-port proxy-engine workers connections dialect cassettes quirk testdata "
-        "state session-ttl reset frozen-at seed confdir public-url proxy-auth no-debug-headers no-prefer "
-        "journal log-format mode bank forward-host allow-origin to answer-from allow-writes noise-reads "
-        "ignore report coverage profile checks client-cert-header client-cert-from"
-    )
-    assert [setting.flag for setting in SETTINGS if setting.flag] == [f"--{name}" for name in flags.split()]
-    in_the_file_only = "hosts base_path static_data banks redaction max_age on_expiry shift_dates"
-    assert [setting.name for setting in SETTINGS if not setting.flag] == in_the_file_only.split()
 
 
 def test_the_variable_follows_from_the_name():

@@ -184,12 +184,3 @@ def test_a_reset_brings_a_deleted_consent_back(admin: httpx.Client, consent: str
     assert response.json() == {"reset": ["one"]}
     assert (status("one"), status("two") >= 400) == (200, True)
     assert "two" in [session["id"] for session in admin.get("/_sandbox/sessions").json()["sessions"]]
-
-
-def test_a_document_goes_in_and_out(admin: httpx.Client) -> None:
-    document = {"amount": 1, "text": "ü"}
-
-    assert admin.put("/_sandbox/state/notes/a%2Fb", json=document).status_code == 201
-    assert admin.get("/_sandbox/state/notes").json() == {"a/b": document}
-    assert admin.delete("/_sandbox/state/notes/a%2Fb").status_code == 204
-    assert admin.get("/_sandbox/state/notes/a%2Fb").status_code == 404

@@ -148,15 +148,6 @@ def _finish(work: Any) -> Any:
     raise AssertionError("it waited")
 
 
-def test_fifty_deletions_at_once(client: Client) -> None:
-    payment = client.post(f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA)).json()["_Left"]["self"]["href"]
-
-    async def race() -> list[Answer]:
-        return await asyncio.gather(*(client.send("DELETE", payment) for _ in range(50)))
-
-    assert sorted(a.status for a in asyncio.run(race())) == [204, *[405] * 49]
-
-
 @pytest.mark.usefixtures("hurried")
 def test_a_delay_of_a_lost_try_does_not_slow_the_error(cases: Callable[..., Client]) -> None:
     client = cases(
@@ -336,20 +327,6 @@ def test_headers_that_are_too_large_get_their_id_back(client: Client) -> None:
 
     assert is_own(answer, 431, "FORMAT_ERROR")
     assert "x-request-id" in answer.headers
-
-
-@pytest.mark.parametrize("status", ["{{ 99 }}", "{{ 600 }}", "{{ query.status }}", "{{ none }}", "{{ true }}"])
-def test_a_status_that_is_none(cases: Callable[..., Client], status: str) -> None:
-    client = cases(
-        f"""
-        rules:
-          - id: odd
-            match: {{operation: consent-status}}
-            respond: {{status: "{status}", body: {{}}}}
-        """
-    )
-
-    assert is_own(client.get(f"{STATUS}?status=200"), 500, "INTERNAL_SERVER_ERROR")
 
 
 # -- sequences
@@ -542,11 +519,6 @@ def test_base_path(prefix: str, status: int) -> None:
         assert "base_path" in answer.json()["sandbox"]["message"]
 
 
-@pytest.mark.parametrize("prefix", ["", "/psd2", "/a/b/c", "/s/ci/a", "/v1", "/v2/v1"])
-def test_without_one_any_prefix_goes(client: Client, prefix: str) -> None:
-    assert client.get(prefix + STATUS).status == 200
-
-
 # -- being watched
 
 
@@ -563,6 +535,17 @@ def test_whoever_listens_is_told(client: Client) -> None:
     ]
     assert not entries[0].warnings
     assert ["/extra" in warning for warning in entries[1].warnings] == [True]
+
+
+def test_the_id_of_a_request_is_told_where_it_is_one(client: Client) -> None:
+    uuid = "99391C7E-ad88-49ec-a2ad-99ddcb1f7721"
+    entries: list[LogEntry] = []
+    client.engine.on_exchange = entries.append
+
+    for id in (uuid, "Anna Muster", f'{uuid}", "', f"{uuid}\n", None):
+        client.get(STATUS, headers={"X-Request-ID": id})
+
+    assert [entry.request_id for entry in entries] == [uuid, None, None, None, None]
 
 
 def test_the_name_of_an_error_is_told(client: Client, tmp_path: Path) -> None:

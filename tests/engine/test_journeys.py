@@ -1,37 +1,13 @@
 """Journeys of one sandbox: kept apart, compared in turn, and what is learned of them is handed on."""
 
 import asyncio
-import json
 
 from tests.compare.test_comparison import step
-from xs2a_sandbox.compare.states import Move, ReportedState
 from xs2a_sandbox.engine import journeys
 from xs2a_sandbox.engine.journeys import Journey, Journeys, Lesson
 from xs2a_sandbox.http import Response
 
 BANK, OURS = "https://bank.example", "http://127.0.0.1:8081"
-
-
-def test_what_is_learned_of_one_is_all_that_another_needs() -> None:
-    lessons: list[Lesson] = []
-    one = Journey((BANK, "a"), OURS, lessons.append)
-    one.counterparts.learn("theirs", "ours-1234567")
-    made = Response(201, (("Content-Type", "application/json"),), b'{"paymentId": "theirs-alone"}')
-    one.keep(step("POST", "/v1/payments/sepa-credit-transfers", {}).request, made, "bank")
-    one.states.keep(ReportedState("consent", "theirs", "valid"), Move("consent", "received", "valid", "", True))
-    refused = Move("payment", "RCVD", "ACSC", "transactionStatus", False)
-    one.states.keep(ReportedState("payment", "pay", "ACSC", "transactionStatus"), refused)
-
-    other = Journey((BANK, "a"), OURS)
-    for lesson in json.loads(json.dumps(lessons)):
-        other.adopt(lesson)
-
-    assert other.counterparts.twin("theirs") == "ours-1234567"
-    assert other.counterparts.to_left(step("GET", "/v1/consents/ours-1234567").request).target == "/v1/consents/theirs"
-    assert other.side_of(step("GET", "/v1/payments/sepa-credit-transfers/theirs-alone").request) == "bank"
-    assert other.side_of(step("GET", "/v1/payments/sepa-credit-transfers/another").request) is None
-    assert other.states.moves == 1
-    assert other.states._refused == {("payment", "pay"): refused}
 
 
 def test_what_only_one_side_has_changed_is_not_compared_any_more() -> None:

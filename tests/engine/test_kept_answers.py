@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 import time_machine
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.contract import bodies, facts
@@ -285,7 +285,6 @@ def step(engine: Engine, client: Client, what: str, how: str) -> None:
             keep(state)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(STEPS, max_size=8))
 def test_kept_and_fresh_answers_are_the_same_after_any_history(history: list[tuple[str, str]]) -> None:
     engine = an_engine()

@@ -10,9 +10,7 @@ import yaml
 from tests.engine.test_egress import ask, configured, source
 from tests.support.far_bank import FarBank, ok
 from tests.support.writing import rule_of
-from xs2a_sandbox.config.kinds import MODES
 from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.engine.modes import ANSWERS
 from xs2a_sandbox.http import Headers, Request
 
 RULES = {
@@ -42,10 +40,6 @@ def in_mode(here: Path, far: FarBank, mode: str, **more: Any) -> Engine:
 def sent(path: str, method: str = "GET", headers: Mapping[str, str] | None = None, host: str = "localhost") -> Request:
     pairs = {"Host": host, "X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721", **(headers or {})}
     return Request(method, path, Headers(pairs.items()), host=host, door="direct" if host == "localhost" else "proxy")
-
-
-def test_there_is_one_for_every_mode() -> None:
-    assert set(ANSWERS) == set(MODES)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.engine_client import Client, an_engine
-from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.journal.journal import KEPT_BODY, Journal
@@ -24,27 +23,6 @@ def filled(journal: Journal, *targets: str, session: str = "default") -> Journal
     for target in targets:
         journal.add(Request("GET", target), Response(), exchange(session=session))
     return journal
-
-
-def test_an_entry_holds_both_sides_of_the_exchange() -> None:
-    journal = Journal()
-    request = Request("POST", "/v1/x?a=b", Headers([("X-A", "1")]), b'{"n": 1.10}', "bank.example", "https")
-    before = Clock().now()
-    journal.add(request, Response(201, (("X-B", "2"),), b'{"ok": true}', "truncate"), exchange(201, "me"))
-    (entry,) = journal
-    assert (entry.number, entry.session, entry.bank) == (1, "me", "https://bank.example")
-    assert (entry.method, entry.target, entry.headers.get("x-a"), entry.body) == (
-        "POST",
-        "/v1/x?a=b",
-        "1",
-        request.body,
-    )
-    assert (entry.status, entry.answer_headers.get("x-b"), entry.answer_body) == (201, "2", b'{"ok": true}')
-    assert (entry.source, entry.rule, entry.milliseconds) == ("handler", "account-list", 1.0)
-    assert (entry.warnings, entry.fault, entry.cut) == (("odd",), "truncate", False)
-    assert str(entry.json["n"]) == "1.10"
-    assert entry.answer_json == {"ok": True}
-    assert abs((entry.time - before).total_seconds()) < 10
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\0\n"), max_size=3)

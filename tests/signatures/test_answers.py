@@ -9,11 +9,14 @@ from click.testing import CliRunner
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.contract import facts
+from tests.support.doors import opened
+from tests.support.roads import direct_door
 from tests.support.seals import seal
-from tests.support.serving import served
 from xs2a_sandbox import WrongSignature, verify
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.clock import REAL
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.tpp.trust_service import TrustService
 
 ID = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
@@ -30,11 +33,14 @@ def cassettes(folder: Path, form: str) -> Path:
 def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """An answer and an error of a bank that signs, asked over HTTP, and its CA."""
     folder = tmp_path_factory.mktemp("signing")
-    with served(folder, "--cassettes", str(cassettes(folder, request.param))) as serving:
+    confdir = folder / "conf"
+    engine = build(Settings(state="memory:", confdir=confdir, cassettes=(cassettes(folder, request.param),)))
+    with opened(lambda: direct_door(engine.answer)) as (door, _):
+        url = f"http://127.0.0.1:{door.port}"
         consents = [facts.consent("valid"), facts.consent("expired")]
-        received = [httpx.get(serving.direct + PATH, headers={**ID, "Consent-ID": id}) for id in consents * 2]
-        unsigned = httpx.get(f"{serving.direct}/_sandbox/health")
-        ca = TrustService(serving.confdir).ca(REAL.now()).certificate.public_bytes(Encoding.PEM)
+        received = [httpx.get(url + PATH, headers={**ID, "Consent-ID": id}) for id in consents * 2]
+        unsigned = httpx.get(f"{url}/_sandbox/health")
+    ca = TrustService(confdir).ca(REAL.now()).certificate.public_bytes(Encoding.PEM)
     (folder / "ca.pem").write_bytes(ca)
     (folder / "other.pem").write_bytes(seal().certificate.public_bytes(Encoding.PEM))
     return received, unsigned, folder

@@ -334,7 +334,7 @@ def cut_and_changed(text: str) -> st.SearchStrategy[str]:
 
 
 @given(cut_and_changed(WRITTEN["Signature"]), cut_and_changed(WRITTEN["TPP-Signature-Certificate"]))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_is_sent_has_a_verdict(signature: str, certificate: str) -> None:
     for changed in ({"Signature": signature}, {"TPP-Signature-Certificate": certificate}):
         mistake = judged({**WRITTEN, **changed})
@@ -353,7 +353,7 @@ json_values: Callable[..., st.SearchStrategy[Any]] = lambda: st.recursive(  # no
     st.sampled_from(["alg", "kid", "b64", "crit", "sigT", "sigD", "x5c", "x5t#S256"]),
     json_values(),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_a_jws_holds_has_a_verdict(text: str, name: str, value: Any) -> None:
     for headers in ({**JWS, "x-jws-signature": text}, jws_with(**{name: value})):
         mistake = judged(headers)

@@ -48,16 +48,6 @@ def counter(store: MemoryStore, others: int) -> tuple[list[int], Callable[[Docum
     return tried, attempt
 
 
-def test_the_first_attempt_that_is_kept_counts(waits: list[float]) -> None:
-    store = MemoryStore()
-    tried, attempt = counter(store, 2)
-
-    assert asyncio.run(kept(MemoryStore(), attempt)) == 201
-    assert tried == [0, 100, 200]
-    assert begun(store).get("things", "a") == {"count": 201}
-    assert waits == [attempts._SECONDS, 2 * attempts._SECONDS]
-
-
 def test_after_eight_it_is_given_up(waits: list[float], caplog: pytest.LogCaptureFixture) -> None:
     tried, attempt = counter(MemoryStore(), 100)
 
@@ -84,13 +74,4 @@ def test_who_is_busy_is_waited_for(waits: list[float]) -> None:
         return "kept"
 
     assert asyncio.run(kept(store, attempt)) == "kept"
-    assert not waits
-
-
-def test_other_errors_are_not_tried_again(waits: list[float]) -> None:
-    def attempt(documents: Documents) -> None:
-        raise KeyError("a bug")
-
-    with pytest.raises(KeyError):
-        asyncio.run(kept(MemoryStore(), attempt))
     assert not waits

@@ -1,13 +1,13 @@
 """Whose request it is, and what time it is there."""
 
-from datetime import date, datetime, timedelta
+from datetime import date
 from typing import Any
 
 import pytest
 
 from tests.contract import bodies, facts
 from tests.support.engine_client import Client, an_engine
-from xs2a_sandbox.clock import BANK_ZONE, REAL, Clock
+from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.state import MemoryStore, Transaction, session
@@ -124,69 +124,6 @@ def test_a_frozen_clock_shows_the_banks_time(frozen: str, local: str) -> None:
 
 def status(client: Client, consent_id: str) -> str:
     return client.get(f"/v1/consents/{consent_id}/status").json()["consentStatus"]
-
-
-@pytest.mark.parametrize("name", [DEFAULT, "ci"])
-@pytest.mark.parametrize("how", ["shifted", "frozen"])
-def test_a_consent_expires(client: Client, name: str, how: str) -> None:
-    client = client.named(name)
-    made = client.post("/v1/consents", json=bodies.consent(validUntil=facts.today(2))).json()["consentId"]
-
-    def move(number: int) -> None:
-        noon = datetime.now(BANK_ZONE).replace(hour=12) + timedelta(days=number)
-        set_time(client, name, **(days(number) if how == "shifted" else {"frozen": noon.isoformat()}))
-
-    for day, expected in [(0, "valid"), (2, "valid"), (3, "expired"), (1, "expired")]:
-        move(day)
-        assert status(client, made) == expected
-        answer = client.get("/v1/accounts", consent=made)
-        assert answer.status == (200 if expected == "valid" else 401)
-        if expected == "expired":
-            assert (answer.error["code"], "XS2A005E" in answer.error["text"]) == ("CONSENT_EXPIRED", True)
-
-
-def test_a_consent_that_nobody_authorised_expires_too(client: Client) -> None:
-    body = bodies.consent(facts.untied()[0], validUntil=facts.today(1))
-    # Else its authorisation would run out before.
-    made = client.post("/v1/consents", json=body, headers={"TPP-Explicit-Authorisation-Preferred": "true"})
-    consent_id = made.json()["consentId"]
-    assert status(client, consent_id) == "received"
-
-    set_time(client, DEFAULT, **days(2))
-
-    assert status(client, consent_id) == "expired"
-
-
-@pytest.mark.parametrize("number", [1000, -1000])
-def test_the_preconfigured_ones(client: Client, number: int) -> None:
-    set_time(client, DEFAULT, **days(number))
-
-    assert status(client, facts.consent()) == "valid"
-    assert status(client, facts.consent("expired")) == "expired"
-
-
-def test_history_stays_where_it_was(client: Client) -> None:
-    client = client.named("ci")
-    consent_id = client.post("/v1/consents", json=bodies.consent(validUntil="9999-12-31")).json()["consentId"]
-    path = f"/v1/accounts/{facts.covered()}/transactions?bookingStatus=booked"
-    before = client.get(path, consent=consent_id).json()
-
-    set_time(client, "ci", **days(50))
-
-    assert client.get(path, consent=consent_id).json() == before
-
-
-@pytest.mark.parametrize(("number", "expected"), [(0, "ACTC"), (11, "ACTC"), (12, "ACSP"), (40, "ACSP")])
-def test_a_payment_is_executed_on_its_day(client: Client, number: int, expected: str) -> None:
-    ((id, payment),) = facts.payments("ACTC")
-    assert payment["startDate"] == facts.today(12)
-    path = f"/v1/{payment['service']}/{payment['product']}/{id}"
-
-    set_time(client, DEFAULT, **days(number))
-
-    assert client.get(f"{path}/status").json()["transactionStatus"] == expected
-    assert client.get(path).json()["transactionStatus"] == expected
-    assert client.delete(path).status == (202 if expected == "ACTC" else 405)
 
 
 def test_today_is_the_sessions(client: Client) -> None:

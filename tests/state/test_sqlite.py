@@ -337,7 +337,8 @@ def is_unavailable(answer: Answer) -> bool:
     )
 
 
-def test_requests_while_another_process_writes(store: SqliteStore, file: Path) -> None:
+def test_requests_while_another_process_writes(store: SqliteStore, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "_PATIENCE", 0.1)
     client = Client(an_engine(store))
 
     with locked(file):

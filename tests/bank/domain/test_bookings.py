@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.contract import bodies, facts
-from tests.support.rehearsal import DECOUPLED, JOINT, NONE, ONE, OWN, SEVERAL, Stage, Thing, a_stage
+from tests.support.rehearsal import JOINT, NONE, ONE, OWN, SEVERAL, Stage, Thing, a_stage
 
 HERE, THERE = OWN[ONE]
 FRANCS = next(iban for iban in OWN[SEVERAL] if facts.accounts()[iban]["currency"] == "CHF")
@@ -70,13 +70,6 @@ def books(stage: Stage) -> Books:
 # -- single payments
 
 
-def test_what_nobody_has_authorised_moves_nothing(stage: Stage, books: Books) -> None:
-    stage.payment()
-    refused = stage.payment()
-    stage.decide(stage.begin(refused), "decline")
-    assert (books.moved(), books.moved(kind="pending"), books.change()) == ([], [], both("0"))
-
-
 def test_a_payment_for_today(stage: Stage, books: Books) -> None:
     thing = stage.payment(amount="12.50", creditorName="Berta Bauer", remittanceInformationUnstructured="Danke")
     stage.sign(thing)
@@ -113,28 +106,6 @@ def test_a_payment_for_a_later_day(stage: Stage, books: Books) -> None:
         assert stage.status(thing) == "ACSP"
         assert (books.moved(), books.moved(kind="pending")) == ([(day, "-12.50")], [])
         assert books.change() == both("-12.50")
-
-
-def test_the_books_need_no_look_at_the_payment(stage: Stage, books: Books) -> None:
-    """A decision that is due moves the money, whether somebody has asked for the payment or not."""
-    thing = stage.payment(amount="12.50")
-    day = stage.today.isoformat()
-    stage.begin(thing, ONE, DECOUPLED)
-    assert books.moved() == []
-    stage.move(days=3)
-    assert books.moved() == [(day, "-12.50")]
-
-
-def test_one_that_is_authorised_after_its_day_executes_on_that_of_its_signature(stage: Stage, books: Books) -> None:
-    thing = stage.payment(amount="12.50", requestedExecutionDate=stage.day(2))
-    stage.move(days=4)
-    stage.sign(thing)
-    assert (stage.status(thing), books.moved()) == ("ACSP", [(stage.today.isoformat(), "-12.50")])
-
-
-def test_an_instant_payment_does_not_wait(stage: Stage, books: Books) -> None:
-    stage.sign(stage.payment(bodies.INSTANT, amount="3.00", requestedExecutionDate=stage.day(9)))
-    assert books.moved() == [(stage.today.isoformat(), "-3.00")]
 
 
 def test_the_newest_come_first(stage: Stage, books: Books) -> None:
@@ -291,14 +262,6 @@ def test_a_cancellation_that_fails_stops_nothing(stage: Stage, books: Books) -> 
     assert (stage.status(thing), len(books.moved())) == ("ACSP", 1)
 
 
-def test_other_sessions_see_nothing(stage: Stage) -> None:
-    elsewhere = stage.client.named("elsewhere")
-    path = f"/v1/accounts/{HERE}/balances"
-    before = elsewhere.get(path, consent=facts.consent()).json()
-    stage.sign(stage.payment(amount="12.50"))
-    assert elsewhere.get(path, consent=facts.consent()).json() == before
-
-
 def test_static_data_keep_all_as_it_was() -> None:
     stage = a_stage(static_data=True)
     books = Books(stage)
@@ -361,14 +324,6 @@ def test_a_periodic_payment_is_listed_as_a_standing_order_while_it_executes(stag
     assert {**details, **dates, "frequency": "Weekly", "dayOfExecution": str(start.day)} == details
     stage.move_to(end)
     assert orders() == []
-
-
-def test_one_that_starts_today(stage: Stage, books: Books) -> None:
-    thing = stage.payment(bodies.PERIODIC, amount="2.00", startDate=stage.day(0), frequency="Daily")
-    stage.sign(thing)
-    assert (stage.status(thing), len(books.moved())) == ("ACSP", 1)
-    stage.move(days=2)
-    assert len(books.moved()) == 3
 
 
 def test_the_preconfigured_order_takes_its_turn_without_touching_the_books(stage: Stage, books: Books) -> None:

@@ -1,6 +1,5 @@
-"""The tables of states: every arrow is walked, and what differs from the Berlin Group's machines is listed."""
+"""The tables of states: what the contract does not walk of them, and what differs from the Berlin Group's machines."""
 
-import asyncio
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.contract import bodies, facts
+from tests.contract import facts
 from tests.support.rehearsal import (
     EMBEDDED,
     JOINT,
@@ -28,11 +27,8 @@ from tests.support.rehearsal import (
 )
 from tests.support.shared import SHARED, needs_shared
 from xs2a_sandbox.bank.domain import lifecycle
-from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, MACHINES, PAYMENT, REMOVED, SCA, Machine
-from xs2a_sandbox.compare.states import ReportedState
-from xs2a_sandbox.http import Request
+from xs2a_sandbox.bank.domain.lifecycle import MACHINES, REMOVED, SCA, Machine
 
-ROOT = Path(__file__).resolve().parents[3]
 BERLIN_GROUP = SHARED / "spec" / "berlin-group" / "states.yaml"
 
 
@@ -148,153 +144,33 @@ def test_an_authorisation_moves(event: str, state: str, to: str, tmp_path: Path)
     assert SCA_WAYS[event](stage, state) == (state, to)
 
 
-# -- consents, payments, baskets
+# -- consents; the contract walks the other arrows of consents, and those of payments and baskets
 
 
-def in_state(stage: Stage, family: str, state: str, **changes: Any) -> Thing:
-    """One that is in that state; signed by one of two where that takes two."""
-    if family == "consent":
-        thing = stage.consent(*([JOINT] if state == "partiallyAuthorised" else OWN[ONE]), **changes)
-    elif family == "payment":
-        if state == "PDNG":
-            ((id, payment),) = facts.payments("PDNG")
-            return Thing("payment", f"/v1/{payment['service']}/{payment['product']}/{id}")
-        later = {"requestedExecutionDate": stage.day(5)} if state == "ACTC" else {}
-        thing = stage.payment(debtor=JOINT if state == "PATC" else OWN[ONE][0], **later, **changes)
-    else:
-        debtor = JOINT if state == "PATC" else OWN[ONE][0]
-        thing = stage.basket(stage.payment(debtor=debtor), stage.payment(debtor=debtor))
-    if state in ("partiallyAuthorised", "PATC"):
+def unsigned(stage: Stage, status: str, **changes: Any) -> Thing:
+    """A consent of that status; signed by one of two where that takes two."""
+    thing = stage.consent(*([JOINT] if status == "partiallyAuthorised" else OWN[ONE]), **changes)
+    if status == "partiallyAuthorised":
         stage.sign(thing, SIGNATORIES[0])
-    elif state in ("valid", "ACTC", "ACSP"):
-        stage.sign(thing)
-    elif state == "rejected":
-        stage.decide(stage.begin(thing), "decline")
-    elif state == "expired":
-        stage.sign(thing)
-        stage.move(days=400)
+    assert stage.status(thing) == status
     return thing
 
 
-def created(family: str, **changes: Any) -> Way:
-    return lambda stage, state: (state, stage.status(in_state(stage, family, "created", **changes)))
+def test_a_consent_signed_by_one_of_two_expires() -> None:
+    stage = a_stage()
+    consent = unsigned(stage, "partiallyAuthorised", validUntil=facts.today(300))
+    stage.move(days=400)
+
+    assert stage.status(consent) == "expired"
 
 
-def moved(family: str, event: Callable[[Stage, Thing], object], joint: bool = False, **changes: Any) -> Way:
-    """`joint`: where the state does not say that two have to sign, they have to."""
+@pytest.mark.parametrize("status", ["received", "partiallyAuthorised"])
+def test_a_deleted_consent_that_is_kept_is_terminated_before_it_is_signed(status: str, tmp_path: Path) -> None:
+    stage = a_stage(layers=with_options(tmp_path, {"delete-consent": {"keeps": True}}))
+    consent = unsigned(stage, status)
+    assert stage.client.delete(consent.path).status == 204
 
-    def way(stage: Stage, state: str) -> tuple[str, str]:
-        thing = stage.make(family, joint=True) if joint else in_state(stage, family, state, **changes)
-        before = stage.status(thing)
-        event(stage, thing)
-        after = stage.client.get(f"{thing.path}/status")
-        return before, stage.status(thing) if after.status == 200 else REMOVED
-
-    return way
-
-
-def by_all(stage: Stage, thing: Thing) -> None:
-    if stage.status(thing) in ("partiallyAuthorised", "PATC"):
-        stage.sign(thing, SIGNATORIES[1])
-    else:
-        stage.sign(thing)
-
-
-def refuse(stage: Stage, thing: Thing) -> None:
-    stage.decide(stage.begin(thing), "decline")
-
-
-def delete(stage: Stage, thing: Thing) -> None:
-    assert stage.client.delete(thing.path).status == 204
-
-
-def newer(stage: Stage, thing: Thing) -> None:
-    stage.sign(stage.consent(*OWN[ONE]))
-
-
-def use_twice(stage: Stage, thing: Thing) -> None:
-    assert stage.client.get("/v1/accounts", consent=thing.id).status == 200
-    assert stage.client.get("/v1/accounts", consent=thing.id).status == 401
-
-
-def cancel(stage: Stage, thing: Thing) -> None:
-    psu = ONE if stage.status(thing) == "ACTC" else SEVERAL
-    assert stage.client.delete(thing.path).status == 202
-    stage.sign_cancellation(thing, psu)
-
-
-def follows(state: str) -> Callable[[Stage, Thing], object]:
-    """By a real bank, whose states the sandbox follows."""
-    request = Request("GET", "/v1/x")
-    return lambda stage, thing: asyncio.run(
-        stage.client.engine.follow(request, ReportedState("payment", thing.id, state))
-    )
-
-
-def funds(stage: Stage, state: str) -> tuple[str, str]:
-    body = {"debtor": OWN[NONE][0], "amount": "9999.00"}
-    answer = stage.client.post(f"/v1/{bodies.SEPA}", json=bodies.payment(bodies.SEPA, **body))
-    made = answer.json()
-    return made["transactionStatus"], stage.status(Thing("payment", made["_Left"]["self"]["href"]))
-
-
-WAYS: dict[str, dict[str, Way]] = {
-    "consentStatus": {
-        "create": created("consent"),
-        "create for all accounts": lambda stage, state: (state, stage.status(stage.consent())),
-        "authorised by all": moved("consent", by_all),
-        "authorised by some": moved("consent", lambda s, t: s.sign(t, SIGNATORIES[0]), joint=True),
-        "refused": moved("consent", refuse),
-        "validUntil passes": moved("consent", lambda s, t: s.move(days=400), validUntil=facts.today(300)),
-        "newer recurring consent": moved("consent", newer),
-        "used, not recurring": moved("consent", use_twice, recurringIndicator=False),
-        "delete, kept": moved("consent", delete),
-        "delete": moved("consent", delete, validUntil=facts.today(300)),
-    },
-    "transactionStatus": {
-        "initiate": created("payment"),
-        "funds do not cover it": funds,
-        "authorised by all": moved("payment", by_all),
-        "authorised by all, for later": moved("payment", by_all, requestedExecutionDate=facts.today(5)),
-        "authorised by some": moved("payment", lambda s, t: s.sign(t, SIGNATORIES[0]), joint=True),
-        "refused": moved("payment", refuse),
-        "its day comes": moved("payment", lambda s, t: s.move(days=5)),
-        "settled": moved("payment", follows("ACSC")),
-        "credited": moved("payment", follows("ACCC")),
-        "cancel": moved("payment", delete),
-        "cancellation authorised": moved("payment", cancel),
-    },
-    "basketStatus": {
-        "create": created("basket"),
-        "authorised by some": moved("basket", lambda s, t: s.sign(t, SIGNATORIES[0]), joint=True),
-        "authorised by all": moved("basket", by_all),
-        "refused": moved("basket", refuse),
-        "delete": moved("basket", delete),
-    },
-}
-
-
-OPTIONS = {
-    "used, not recurring": {"account-list": {"one_off": True}},
-    "delete, kept": {"delete-consent": {"keeps": True}},
-}
-"""The options of operations that let an event happen."""
-
-
-@pytest.mark.parametrize(("event", "state", "to"), arrows(CONSENT))
-def test_a_consent_moves(event: str, state: str, to: str, tmp_path: Path) -> None:
-    stage = a_stage(layers=with_options(tmp_path, OPTIONS[event])) if event in OPTIONS else a_stage()
-    assert WAYS["consentStatus"][event](stage, state) == (state, to)
-
-
-@pytest.mark.parametrize(("event", "state", "to"), arrows(PAYMENT))
-def test_a_payment_moves(event: str, state: str, to: str) -> None:
-    assert WAYS["transactionStatus"][event](a_stage(), state) == (state, to)
-
-
-@pytest.mark.parametrize(("event", "state", "to"), arrows(BASKET))
-def test_a_basket_moves(event: str, state: str, to: str) -> None:
-    assert WAYS["basketStatus"][event](a_stage(), state) == (state, to)
+    assert stage.status(consent) == "terminatedByTpp"
 
 
 # -- the tables themselves

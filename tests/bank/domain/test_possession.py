@@ -1,12 +1,7 @@
 """What a client shows that it has: a certificate's thumbprint, and a key by a proof that is good once."""
 
-import base64
-import hashlib
-
 import pytest
-from cryptography.hazmat.primitives.serialization import Encoding
 
-from tests.support.certificates import issued
 from tests.support.proofs import Prover
 from xs2a_sandbox.bank.domain import possession
 from xs2a_sandbox.bank.domain.possession import Unproven
@@ -31,39 +26,6 @@ def call(store: MemoryStore, *proofs: str, certificates: tuple[bytes, ...] | Non
     request = Request("GET", "/v1/accounts", headers, host="bank.example", certificates=certificates)
     state = Transaction(store, "default", lambda _: {})
     return Call(request, split_target("/v1/accounts"), Session("default", "http://bank.example"), Clock(), state)
-
-
-def test_a_hash_is_base64url_without_padding() -> None:
-    # RFC 7636, appendix B.
-    challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-    assert possession.hashed(b"dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk") == challenge
-
-
-def test_the_certificate_is_the_first_that_is_shown(store: MemoryStore) -> None:
-    mine, above = (issued().certificate.public_bytes(Encoding.DER) for _ in range(2))
-    expected = base64.urlsafe_b64encode(hashlib.sha256(mine).digest()).decode().rstrip("=")
-    assert possession.certificate_of(call(store, certificates=(mine, above))) == expected
-
-
-@pytest.mark.parametrize("certificates", [None, ()])
-def test_who_shows_no_certificate_has_none(store: MemoryStore, certificates: tuple[bytes, ...] | None) -> None:
-    assert possession.certificate_of(call(store, certificates=certificates)) is None
-
-
-def test_the_key_is_that_of_the_proof(store: MemoryStore) -> None:
-    client = Prover()
-    assert possession.key_of(call(store, client.proof("GET", URL))) == client.thumbprint
-
-
-def test_a_proof_is_good_once(store: MemoryStore) -> None:
-    client = Prover()
-    proof = client.proof("GET", URL)
-    first = call(store, proof)
-    possession.key_of(first)
-    assert first.state.commit()
-    with pytest.raises(Unproven, match="the jti of the DPoP proof was used before"):
-        possession.key_of(call(store, proof))
-    assert possession.key_of(call(store, client.proof("GET", URL))) == client.thumbprint
 
 
 def test_another_key_may_have_an_id_that_was_used(store: MemoryStore) -> None:

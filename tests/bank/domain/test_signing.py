@@ -59,16 +59,6 @@ def test_a_payment_executes_at_once_or_waits_for_its_day(
     assert stage.status(thing) == status
 
 
-def test_a_consent_that_is_valid_gives_access(stage: Stage) -> None:
-    thing = stage.make("consent")
-    assert stage.client.get("/v1/accounts", consent=thing.id).error["code"] == "CONSENT_INVALID"
-
-    stage.sign(thing)
-
-    listed = stage.client.get("/v1/accounts", consent=thing.id).json()["accounts"]
-    assert [account["iban"] for account in listed] == OWN[ONE]
-
-
 def test_the_day_of_the_last_action_is_that_of_the_signature(stage: Stage) -> None:
     thing = stage.make("consent")
     stage.move(days=3)
@@ -77,33 +67,7 @@ def test_the_day_of_the_last_action_is_that_of_the_signature(stage: Stage) -> No
     assert content["lastActionDate"] == stage.today.isoformat()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_refusal(stage: Stage, family: str) -> None:
-    thing = stage.make(family)
-    stage.decide(stage.begin(thing), "decline")
-    assert stage.status(thing) == FAILED[family]
-
-
-def test_a_rejected_consent_gives_no_access(stage: Stage) -> None:
-    thing = stage.make("consent")
-    stage.decide(stage.begin(thing), "decline")
-    answer = stage.client.get("/v1/accounts", consent=thing.id)
-    assert (answer.status, answer.error["code"]) == (401, "CONSENT_INVALID")
-
-
 # -- several signatories
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("order", [(FIRST, SECOND), (SECOND, FIRST)], ids="-".join)
-def test_both_have_to_sign(stage: Stage, family: str, order: tuple[str, str]) -> None:
-    thing = stage.make(family, joint=True)
-
-    stage.sign(thing, order[0])
-    assert stage.status(thing) == SOME[family]
-
-    stage.sign(thing, order[1])
-    assert stage.status(thing) == DONE[family]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -146,14 +110,6 @@ def test_partly_authorised_gives_no_access(stage: Stage) -> None:
     assert (answer.status, answer.error["code"]) == (401, "CONSENT_INVALID")
 
 
-def test_partly_authorised_can_be_cancelled_at_once(stage: Stage) -> None:
-    thing = stage.make("payment", joint=True)
-    stage.sign(thing, FIRST)
-    assert stage.client.delete(thing.path).status == 204
-    assert stage.status(thing) == "CANC"
-    assert stage.start(thing, SECOND).error["code"] == "STATUS_INVALID"
-
-
 def test_a_consent_for_a_joint_account_and_one_of_ones_own(stage: Stage) -> None:
     """Whoever must sign is said by the joint account alone."""
     thing = stage.consent(JOINT, OWN[FIRST][0])
@@ -168,18 +124,6 @@ def test_a_consent_for_a_joint_account_and_one_of_ones_own(stage: Stage) -> None
 
 def recurring(stage: Stage, psu: str = ONE, **changes: Any) -> Thing:
     return stage.consent(*OWN[psu], **changes)
-
-
-def test_a_recurring_consent_ends_the_older_one_of_the_same_customer(stage: Stage) -> None:
-    older, newer, waiting = recurring(stage), recurring(stage), recurring(stage)
-    stage.sign(older)
-    assert stage.status(older) == "valid"
-
-    stage.sign(newer)
-
-    assert [stage.status(one) for one in (older, newer, waiting)] == ["expired", "valid", "received"]
-    answer = stage.client.get("/v1/accounts", consent=older.id)
-    assert (answer.status, answer.error["code"]) == (401, "CONSENT_EXPIRED")
 
 
 @pytest.mark.parametrize(
@@ -204,13 +148,6 @@ def test_another_customers_consent_stays(stage: Stage) -> None:
     for one in consents:
         stage.sign(one)
     assert [stage.status(one) for one in consents] == ["valid"] * 4
-
-
-def test_a_refused_one_ends_nothing(stage: Stage) -> None:
-    older, newer = recurring(stage), recurring(stage)
-    stage.sign(older)
-    stage.decide(stage.begin(newer, ONE), "decline")
-    assert stage.status(older) == "valid"
 
 
 SOON = 3600
@@ -276,36 +213,7 @@ def test_one_for_all_accounts_ends_nothing(stage: Stage) -> None:
     assert stage.status(older) == "valid"
 
 
-def test_a_new_one_does_not_end_a_permanent_one(stage: Stage) -> None:
-    iban = OWN[ONE][0]
-    preconfigured = Thing("consent", f"/v1/consents/{facts.tied()[iban]}")
-    stage.sign(recurring(stage))
-    assert stage.status(preconfigured) == "valid"
-
-
 # -- preconfigured consents
-
-
-@pytest.mark.parametrize(("decision", "status"), [("approve", "finalised"), ("decline", "failed")])
-def test_the_sca_of_a_preconfigured_consent_works_and_changes_nothing(stage: Stage, decision: str, status: str) -> None:
-    thing = stage.consent(facts.covered())
-    assert thing.id == facts.consent()
-    before = stage.client.get(thing.path).json()
-
-    for _ in range(2):
-        own = stage.begin(thing)
-        stage.decide(own, decision)
-        assert stage.sca(own) == status
-
-    assert stage.client.get(thing.path).json() == before
-    assert before["consentStatus"] == "valid"
-
-
-def test_embedded_too(stage: Stage) -> None:
-    thing = stage.consent(facts.covered())
-    before = stage.client.get(thing.path).json()
-    stage.sign(thing, ONE)
-    assert stage.client.get(thing.path).json() == before
 
 
 def test_one_that_runs_out_changes_nothing(stage: Stage) -> None:

@@ -7,7 +7,6 @@ import pytest
 from tests.contract import bodies, facts
 from tests.support.engine_client import Client, an_engine
 from tests.support.rehearsal import ONE, Thing, a_stage, with_options
-from tests.support.unfit_consents import UNFIT, check_refusal
 from xs2a_sandbox.config import RealBank
 
 
@@ -32,40 +31,6 @@ def test_a_consent_is_used_up_where_frequency_is_checked(path: str) -> None:
     statuses = [client.get(target, consent=consent, headers={"PSU-IP-Address": None}).status for _ in range(limit + 1)]
     assert statuses == [200] * limit + [429]
     assert client.get(target, consent=consent).status == 200
-
-
-PATHS = [
-    "",
-    f"/{facts.covered()}",
-    f"/{facts.covered()}/balances",
-    f"/{facts.covered()}/transactions?bookingStatus=both",
-]
-
-
-@pytest.mark.parametrize("path", PATHS)
-@UNFIT
-def test_consents_that_do_not_do(client: Client, path: str, consent: str | None, status: int, code: str) -> None:
-    check_refusal(client, f"/v1/accounts{path}", consent, status, code)
-
-
-@pytest.mark.parametrize("status", ["both", "booked", "pending", "information"])
-def test_every_list_shows_its_own(client: Client, status: str) -> None:
-    answer = client.get(f"/v1/accounts/{facts.covered()}/transactions?bookingStatus={status}", consent=facts.consent())
-
-    transactions = answer.json()["transactions"]
-    own = "booked" if status == "both" else status
-    assert len(transactions[own]) == len(facts.booked(facts.covered(), own))
-    assert all(transactions[name] is None for name in transactions.keys() - {own, "_links"})
-    assert ("information" in transactions) == (status != "both")
-
-
-def test_all_accounts_are_covered(client: Client) -> None:
-    consent = client.post("/v1/consents", json=bodies.consent()).json()["consentId"]
-
-    listed = client.get("/v1/accounts?withBalance=true", consent=consent).json()["accounts"]
-
-    assert [account["iban"] for account in listed] == list(facts.accounts())
-    assert all(account["balances"] for account in listed)
 
 
 @pytest.mark.parametrize("consent", [facts.consent(), facts.consent().upper()])

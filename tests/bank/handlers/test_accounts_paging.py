@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract import bodies, facts
+from tests.contract import facts
 from tests.support.berlin_group import needs_openapi, validate
 from tests.support.engine_client import Answer, Client, an_engine, bundled_engine, cassette
 from xs2a_sandbox.bank.handlers.accounts import lists
@@ -147,14 +147,6 @@ def entry(client: Client, id: str, consent: str | None = facts.consent(), iban: 
     return client.get(f"/v1/accounts/{iban}/transactions/{id}", consent=consent)
 
 
-@pytest.mark.parametrize("kind", ["booked", "pending", "information"])
-def test_one_entry_is_the_one_in_the_list(client: Client, kind: str) -> None:
-    for listed in transactions(client, f"bookingStatus={kind}")[kind][-3:]:
-        answer = entry(client, listed["transactionId"])
-        assert (answer.status, answer.json()) == (200, {"transactionsDetails": listed})
-        assert bundled_engine().schemas["transaction-details"].complaint(answer.json()) is None
-
-
 ELSEWHERE = next(facts.booked(iban)[0]["transactionId"] for iban in facts.tied() if iban != IBAN)
 
 
@@ -173,43 +165,9 @@ def test_an_entry_of_an_account_that_is_not_covered(client: Client) -> None:
     assert (answer.status, answer.error["code"]) == (404, "RESOURCE_UNKNOWN")
 
 
-@pytest.mark.parametrize(
-    ("consent", "status", "code"),
-    [
-        (None, 400, "FORMAT_ERROR"),
-        ("no-uuid", 403, "CONSENT_UNKNOWN"),
-        (facts.consent("expired"), 401, "CONSENT_EXPIRED"),
-    ],
-)
-def test_consents_that_do_not_do(client: Client, consent: str | None, status: int, code: str) -> None:
-    answer = entry(client, BOOKED[0], consent)
-    assert (answer.status, answer.error["code"]) == (status, code)
-    assert code != "CONSENT_EXPIRED" or "XS2A004E" in answer.error["text"]
-
-
-def test_all_accounts_are_covered(client: Client) -> None:
-    consent = client.post("/v1/consents", json=bodies.consent()).json()["consentId"]
-    iban = next(iban for iban in facts.tied() if iban != IBAN)
-    assert entry(client, ELSEWHERE, consent, iban).json()["transactionsDetails"]["transactionId"] == ELSEWHERE
-
-
-@needs_openapi
-@pytest.mark.parametrize("kind", ["booked", "pending", "information"])
-def test_one_entry_has_the_shape_of_the_framework(client: Client, kind: str) -> None:
-    found = [(iban, one) for iban in facts.tied() for one in facts.booked(iban, kind)[:5] if months(one) <= MOST_MONTHS]
-    assert found
-    for iban, one in found:
-        answer = entry(client, one["transactionId"], facts.tied()[iban], iban)
-        validate("/v1/accounts/{account-id}/transactions/{transactionId}", "GET", 200, answer.json())
-
-
-MOST_MONTHS = 11
-"""The framework lists months only of what is not executed in all of them; the documented interface lists all twelve."""
-
-
-def months(one: Any) -> int:
-    details = one.get("additionalInformationStructured", {}).get("standingOrderDetails", {})
-    return len(details.get("monthsOfExecution", ()))
+def test_an_entry_with_a_consent_that_nobody_gave(client: Client) -> None:
+    answer = entry(client, BOOKED[0], facts.consent("unknown"))
+    assert (answer.status, answer.error["code"]) == (403, "CONSENT_UNKNOWN")
 
 
 class Unread(list[Any]):

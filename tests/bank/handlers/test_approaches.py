@@ -9,7 +9,6 @@ import pytest
 from tests.contract import bodies, facts
 from tests.support.engine_client import Client, an_engine, cassette
 from tests.support.rehearsal import (
-    APART,
     APP_ONLY,
     DECOUPLED,
     EMBEDDED,
@@ -26,7 +25,6 @@ from tests.support.rehearsal import (
     starting,
     with_options,
 )
-from xs2a_sandbox.clock import read_time
 
 TOGETHER: Mapping[str, str] = {}
 
@@ -43,30 +41,6 @@ def listed(stage: Stage, starts: str) -> list[str]:
 
 
 # -- implicit and explicit
-
-
-@pytest.mark.parametrize("family", ["consent", "payment"])
-@pytest.mark.parametrize(("headers", "count"), [(TOGETHER, 1), ({**APART, **APART}, 0)])
-def test_an_initiation_begins_one_unless_the_app_wants_it_apart(
-    stage: Stage, family: str, headers: Mapping[str, str], count: int
-) -> None:
-    thing = stage.make(family, headers=headers)
-
-    ids = listed(stage, thing.starts)
-
-    assert len(ids) == count
-    assert [stage.sca(f"{thing.starts}/{id}") for id in ids] == ["received"] * count
-
-
-@pytest.mark.parametrize("wish", ["false", "FALSE", "perhaps"])
-def test_no_wish_for_apart_is_no_preference(stage: Stage, wish: str) -> None:
-    thing = stage.make("payment", headers={"TPP-Explicit-Authorisation-Preferred": wish})
-    assert len(listed(stage, thing.starts)) == 1
-
-
-@pytest.mark.parametrize("family", ["cancellation", "basket"])
-def test_cancellations_and_baskets_always_begin_apart(stage: Stage, family: str) -> None:
-    assert listed(stage, stage.make(family, headers=TOGETHER).starts) == []
 
 
 @pytest.mark.parametrize("family", ["consent", "payment"])
@@ -91,17 +65,6 @@ def test_an_implicit_one_follows_the_headers_of_the_initiation(
     thing = stage.make(family, headers=headers)
     (id,) = listed(stage, thing.starts)
     assert stage.sca(f"{thing.starts}/{id}") == status
-
-
-@pytest.mark.parametrize("headers", [{}, {"PSU-ID": ONE}])
-def test_an_unused_implicit_one_gives_way(stage: Stage, headers: Mapping[str, str]) -> None:
-    thing = stage.make("payment", headers=headers)
-    (implicit,) = listed(stage, thing.starts)
-
-    own = stage.begin(thing, ONE, EMBEDDED)
-
-    assert listed(stage, thing.starts) == [own.rpartition("/")[2]]
-    assert stage.client.get(f"{thing.starts}/{implicit}").error["code"] == "RESOURCE_UNKNOWN"
 
 
 def test_an_implicit_one_can_be_used_embedded(stage: Stage) -> None:
@@ -134,17 +97,6 @@ def test_the_options_of_the_start_are_those_of_the_implicit_one(tmp_path: Path) 
     assert (stage.sca(own), stage.status(thing)) == ("failed", "RJCT")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_only_one_at_a_time_for_a_single_customer(stage: Stage, family: str) -> None:
-    thing = stage.make(family)
-    own = stage.begin(thing, ONE, EMBEDDED)
-
-    answer = stage.start(thing, ONE, EMBEDDED)
-
-    assert (answer.status, answer.error["code"]) == (409, "STATUS_INVALID")
-    assert listed(stage, thing.starts) == [own.rpartition("/")[2]]
-
-
 def test_the_customer_of_an_initiation_has_to_be_a_holder(stage: Stage) -> None:
     body = bodies.payment(bodies.SEPA, debtor=OWN[ONE][0])
     answer = stage.client.post(f"/v1/{bodies.SEPA}", json=body, headers={"PSU-ID": OTHER})
@@ -164,13 +116,6 @@ WISHES: list[tuple[dict[str, str], str]] = [
     ({**EMBEDDED, **DECOUPLED}, "DECOUPLED"),
     ({**EMBEDDED, "TPP-Decoupled-Preferred": "false"}, "EMBEDDED"),
 ]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize(("wishes", "approach"), WISHES)
-def test_the_app_has_its_wish(stage: Stage, family: str, wishes: dict[str, str], approach: str) -> None:
-    answer = stage.start(stage.make(family), None, wishes)
-    assert (answer.status, answer.headers["aspsp-sca-approach"]) == (201, approach)
 
 
 @pytest.mark.parametrize(("wishes", "_"), WISHES)
@@ -253,21 +198,6 @@ def test_every_signatory_may_sign(stage: Stage, family: str) -> None:
 # -- decoupled, by the clock
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_decoupled_one_is_decided_by_itself(stage: Stage, family: str) -> None:
-    thing = stage.make(family)
-    before = stage.status(thing)
-    own = stage.begin(thing, ONE, DECOUPLED)
-    assert (stage.sca(own), stage.status(thing)) == ("started", before)
-
-    stage.move(seconds=29)
-    assert (stage.sca(own), stage.status(thing)) == ("started", before)
-
-    stage.move(seconds=1)
-    done = {"consent": "valid", "payment": "ACSP", "cancellation": "CANC", "basket": "ACTC"}
-    assert (stage.sca(own), stage.status(thing)) == ("finalised", done[family])
-
-
 def test_it_is_decided_from_when_the_customer_is_known(stage: Stage) -> None:
     own = stage.begin(stage.make("payment"), None, DECOUPLED)
     stage.move(hours=1)
@@ -317,50 +247,6 @@ def test_the_day_of_the_decision_counts_and_not_that_of_the_look(stage: Stage) -
 
 
 # -- expiry
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("wishes", [REDIRECT, EMBEDDED, DECOUPLED], ids=["redirect", "embedded", "decoupled"])
-def test_an_unused_one_runs_out(tmp_path: Path, family: str, wishes: dict[str, str]) -> None:
-    stage = starting(tmp_path, expires_after=600)
-    thing = stage.make(family)
-    before = stage.status(thing)
-    own = stage.begin(thing, None, wishes)
-
-    stage.move(seconds=599)
-    assert (stage.sca(own), stage.status(thing)) == ("received", before)
-
-    stage.move(seconds=1)
-    failed = {"consent": "rejected", "payment": "RJCT", "cancellation": "ACTC", "basket": "RJCT"}
-    assert (stage.sca(own), stage.status(thing)) == ("failed", failed[family])
-
-
-def test_a_day_unless_it_says_so(stage: Stage) -> None:
-    thing = stage.make("consent", headers=TOGETHER)
-    stage.move(hours=23, minutes=59)
-    assert stage.status(thing) == "received"
-    stage.move(minutes=1)
-    assert stage.status(thing) == "rejected"
-
-
-@pytest.mark.parametrize("begins", ["2026-03-28T12:00", "2026-10-24T12:00", "2026-10-25T02:30", "2028-02-28T23:59"])
-def test_a_day_is_24_hours_when_the_clocks_change(begins: str) -> None:
-    stage = Stage(Client(an_engine()), read_time(begins))
-    thing = stage.make("consent", headers=TOGETHER)
-    stage.move(seconds=86399)
-    assert stage.status(thing) == "received"
-    stage.move(seconds=1)
-    assert stage.status(thing) == "rejected"
-
-
-@pytest.mark.parametrize("begins", ["2026-03-29T01:59:45", "2026-10-25T02:59:45", "2026-12-31T23:59:45"])
-def test_half_a_minute_is_as_long_when_the_clocks_change(begins: str) -> None:
-    stage = Stage(Client(an_engine()), read_time(begins))
-    own = stage.begin(stage.make("payment"), ONE, DECOUPLED)
-    stage.move(seconds=29)
-    assert stage.sca(own) == "started"
-    stage.move(seconds=1)
-    assert stage.sca(own) == "finalised"
 
 
 def test_what_never_began_does_not_run_out(stage: Stage) -> None:

@@ -1,7 +1,6 @@
 """Signing baskets: what can be put in one, what that means for the members, and who signs for whom."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,6 @@ from tests.support.rehearsal import (
 )
 
 BASKETS = "/v1/signing-baskets"
-NOBODYS = "0cae8c3e-1111-4222-8333-444455556666"
 
 
 @pytest.fixture
@@ -37,61 +35,10 @@ def refused(answer: Answer, status: int, code: str, path: str | None = None) -> 
 # -- creation
 
 
-def test_a_basket_is_created_and_read(stage: Stage) -> None:
-    members = stage.make("payment"), stage.make("payment"), stage.make("consent")
-    answer = stage.create_basket(*members)
-
-    body = answer.json()
-    own = f"{BASKETS}/{body['basketId']}"
-    assert (answer.status, answer.headers["location"], body["transactionStatus"]) == (201, own, "RCVD")
-    assert body["_links"] == {
-        "self": {"href": own},
-        "status": {"href": f"{own}/status"},
-        "startAuthorisation": {"href": f"{own}/authorisations"},
-    }
-    assert stage.client.get(f"{own}/status").json() == {"transactionStatus": "RCVD"}
-    read = stage.client.get(own).json()
-    assert read["payments"] == [members[0].id, members[1].id]
-    assert (read["consents"], read["transactionStatus"]) == ([members[2].id], "RCVD")
-
-
-@pytest.mark.parametrize(
-    ("body", "path"),
-    [
-        ({}, ""),
-        ({"paymentIds": None}, ""),
-        ({"paymentIds": []}, "/paymentIds"),
-        ({"consentIds": []}, "/consentIds"),
-        ({"paymentIds": [7]}, "/paymentIds/0"),
-        ({"consentIds": "x"}, "/consentIds"),
-    ],
-)
-def test_without_members(stage: Stage, body: dict[str, Any], path: str) -> None:
-    refused(stage.client.post(BASKETS, json=body), 400, "FORMAT_ERROR", path)
-
-
-@pytest.mark.parametrize("name", ["paymentIds", "consentIds"])
-@pytest.mark.parametrize("id", [NOBODYS, "x"])
-def test_an_unknown_member(stage: Stage, name: str, id: str) -> None:
-    refused(stage.client.post(BASKETS, json={name: [id]}), 400, "RESOURCE_UNKNOWN", f"/{name}/0")
-
-
-def test_a_payment_is_no_consent(stage: Stage) -> None:
-    payment, consent = stage.make("payment"), stage.make("consent")
-    refused(stage.client.post(BASKETS, json={"consentIds": [payment.id]}), 400, "RESOURCE_UNKNOWN", "/consentIds/0")
-    refused(stage.client.post(BASKETS, json={"paymentIds": [consent.id]}), 400, "RESOURCE_UNKNOWN", "/paymentIds/0")
-
-
 def test_a_member_of_another_session(stage: Stage) -> None:
     payment = stage.make("payment")
     answer = stage.client.named("elsewhere").post(BASKETS, json={"paymentIds": [payment.id]})
     refused(answer, 400, "RESOURCE_UNKNOWN", "/paymentIds/0")
-
-
-def test_a_member_named_twice(stage: Stage) -> None:
-    id = stage.make("payment").id
-    refused(stage.client.post(BASKETS, json={"paymentIds": [id, id.upper()]}), 400, "FORMAT_ERROR", "/paymentIds/1")
-    assert stage.kept("baskets") == {}
 
 
 def rejected(stage: Stage) -> Thing:
@@ -150,17 +97,6 @@ def test_a_member_that_does_not_wait_any_more(stage: Stage, member: Callable[[St
     assert stage.kept("baskets") == {}
 
 
-def test_a_member_of_another_active_basket(stage: Stage) -> None:
-    payment, consent = stage.make("payment"), stage.make("consent")
-    basket = stage.basket(payment, consent)
-
-    refused(stage.create_basket(payment), 409, "REFERENCE_STATUS_INVALID", "/paymentIds/0")
-    refused(stage.create_basket(consent), 409, "REFERENCE_STATUS_INVALID", "/consentIds/0")
-
-    stage.client.delete(basket.path)
-    assert stage.create_basket(payment, consent).status == 201
-
-
 def test_the_most_members(stage: Stage) -> None:
     members = [stage.make("payment") for _ in range(11)]
     refused(stage.create_basket(*members), 400, "FORMAT_ERROR", "/paymentIds/10")
@@ -168,34 +104,7 @@ def test_the_most_members(stage: Stage) -> None:
     assert stage.create_basket(*members[:10]).status == 201
 
 
-@pytest.mark.parametrize(("wish", "status"), [("false", 400), ("FALSE", 400), ("true", 201)])
-def test_a_basket_is_never_authorised_implicitly(stage: Stage, wish: str, status: int) -> None:
-    answer = stage.create_basket(stage.make("payment"), headers={"TPP-Explicit-Authorisation-Preferred": wish})
-    assert answer.status == status
-    if status == 400:
-        refused(answer, 400, "FORMAT_ERROR")
-
-
 # -- reading and deleting
-
-
-@pytest.mark.parametrize("id", [NOBODYS, "x"])
-def test_an_unknown_basket(stage: Stage, id: str) -> None:
-    for method, path in (("GET", ""), ("GET", "/status"), ("DELETE", "")):
-        refused(stage.client.request(method, f"{BASKETS}/{id}{path}"), 403, "RESOURCE_UNKNOWN")
-
-
-def test_a_deleted_basket_lets_its_members_go_as_they_were(stage: Stage) -> None:
-    payment, consent = stage.make("payment"), stage.make("consent")
-    basket = stage.basket(payment, consent)
-
-    answer = stage.client.delete(basket.path)
-
-    assert (answer.status, answer.body) == (204, b"")
-    assert [stage.status(one) for one in (basket, payment, consent)] == ["CANC", "RCVD", "received"]
-    for member in (payment, consent):
-        stage.sign(member)
-    assert [stage.status(one) for one in (payment, consent)] == ["ACSP", "valid"]
 
 
 @pytest.mark.parametrize("state", ["PATC", "ACTC", "RJCT", "CANC"])
@@ -241,66 +150,6 @@ def test_one_signature_for_all(stage: Stage, psu: str) -> None:
     assert stage.client.get("/v1/accounts", consent=consent.id).status == 200
 
 
-def test_a_refused_basket_leaves_its_members_alone(stage: Stage) -> None:
-    payment, consent = stage.make("payment"), stage.make("consent")
-    basket = stage.basket(payment, consent)
-    stage.decide(stage.begin(basket), "decline")
-    assert [stage.status(one) for one in (basket, payment, consent)] == ["RJCT", "RCVD", "received"]
-    stage.sign(payment)
-    assert stage.status(payment) == "ACSP"
-
-
-@pytest.mark.parametrize("family", ["payment", "consent"])
-def test_a_member_is_blocked_on_its_own(stage: Stage, family: str) -> None:
-    member = stage.make(family)
-    own = stage.awaiting_otp(member)
-    before = stage.status(member)
-    stage.basket(member)
-
-    refused(stage.start(member, ONE, EMBEDDED), 400, "RESOURCE_BLOCKED")
-    refused(stage.put(own, scaAuthenticationData=PSUS[ONE]["otp"]), 400, "RESOURCE_BLOCKED")
-
-    assert (stage.sca(own), stage.status(member)) == ("scaMethodSelected", before)
-
-
-@pytest.mark.parametrize("family", ["payment", "consent"])
-@pytest.mark.parametrize("headers", [{}, {"TPP-Explicit-Authorisation-Preferred": "true"}])
-def test_a_member_is_blocked_on_its_page(stage: Stage, family: str, headers: dict[str, str]) -> None:
-    member = stage.make(family, headers=headers)
-    stage.basket(member)
-    for more in ({}, {"decide": "approve"}, {"decide": "decline"}):
-        assert stage.open(member.page or "", **more).status == 400
-    assert stage.status(member) in ("RCVD", "received")
-
-
-@pytest.mark.parametrize("family", ["payment", "consent"])
-def test_what_a_member_has_begun_rests_and_can_go_on_afterwards(stage: Stage, family: str) -> None:
-    member = stage.make(family)
-    own = stage.begin(member, ONE, DECOUPLED)
-    before = stage.status(member)
-    basket = stage.basket(member)
-
-    stage.move(seconds=60)
-    assert stage.decide(own, "approve").json()["error"] == "resource-blocked"
-    assert (stage.sca(own), stage.status(member)) == ("started", before)
-
-    stage.client.delete(basket.path)
-    assert (stage.sca(own), stage.status(member)) == ("started", before)
-    stage.move(seconds=30)
-    assert stage.sca(own) == "finalised"
-
-
-def test_what_a_member_has_begun_does_not_run_out_while_it_rests(stage: Stage) -> None:
-    member = stage.make("payment", headers={})
-    basket = stage.basket(member)
-    stage.move(days=2)
-    assert stage.status(member) == "RCVD"
-    stage.sign(basket)
-    assert stage.status(member) == "ACSP"
-    stage.move(days=2)
-    assert stage.status(member) == "ACSP"
-
-
 @pytest.mark.parametrize("member", ["payment", "consent"])
 def test_the_basket_need_not_be_looked_at(stage: Stage, member: str) -> None:
     """A decision that is due has its effect, whichever of them is read first."""
@@ -340,25 +189,6 @@ def test_a_basket_whose_only_member_was_deleted_is_rejected(stage: Stage, family
 # -- who signs
 
 
-def test_both_signatories(stage: Stage) -> None:
-    basket = stage.make("basket", joint=True)
-    stage.sign(basket, SIGNATORIES[0])
-    assert stage.status(basket) == "PATC"
-    stage.sign(basket, SIGNATORIES[1])
-    assert stage.status(basket) == "ACTC"
-
-
-def test_nobody_signs_for_somebody_elses_account(stage: Stage) -> None:
-    members = stage.make("payment", ONE), stage.make("payment", SEVERAL)
-    basket = stage.basket(*members)
-
-    stage.sign(basket, ONE)
-    assert [stage.status(one) for one in (basket, *members)] == ["PATC", "RCVD", "RCVD"]
-
-    stage.sign(basket, SEVERAL)
-    assert [stage.status(one) for one in (basket, *members)] == ["ACTC", "ACSP", "ACSP"]
-
-
 def test_a_joint_account_beside_one_of_ones_own(stage: Stage) -> None:
     members = stage.make("payment", joint=True), stage.make("payment", ONE)
     basket = stage.basket(*members)
@@ -366,8 +196,3 @@ def test_a_joint_account_beside_one_of_ones_own(stage: Stage) -> None:
         assert stage.status(basket) in ("RCVD", "PATC")
         stage.sign(basket, psu)
     assert [stage.status(one) for one in (basket, *members)] == ["ACTC", "ACSP", "ACSP"]
-
-
-def test_only_those_who_hold_an_account_of_a_member(stage: Stage) -> None:
-    basket = stage.basket(stage.make("payment", ONE))
-    refused(stage.start(basket, SEVERAL), 401, "PSU_CREDENTIALS_INVALID")

@@ -39,33 +39,6 @@ def test_what_was_asked_for_comes_back_as_references(client: Client) -> None:
     assert (access["accounts"], access["balances"], access["transactions"]) == ([reference], [reference], [])
 
 
-def test_an_account_in_another_currency(client: Client) -> None:
-    iban = facts.untied()[0]
-    answer = client.post(
-        "/v1/consents", json=bodies.consent(access={"transactions": [{"iban": iban, "currency": "USD"}]})
-    )
-
-    assert (answer.status, answer.error["code"]) == (400, "FORMAT_ERROR")
-    assert answer.error["path"] == "/access/transactions/0/currency"
-    assert answer.error["text"].endswith(f"currency must be EUR, that of the account {iban}, or left out, not USD")
-
-
-def test_a_deleted_preconfigured_consent_comes_back(client: Client) -> None:
-    path = f"/v1/consents/{facts.consent()}"
-    before = client.get(path).json()
-
-    assert client.delete(path).status == 204
-    assert client.delete(path).status == 403
-    assert client.get(f"{path}/status").error["code"] == "CONSENT_UNKNOWN"
-    assert client.get("/v1/accounts", consent=facts.consent()).status == 403
-    made = client.post("/v1/consents", json=bodies.consent(facts.covered(), frequencyPerDay=99)).json()
-    assert made["consentId"] == facts.consent()
-    assert client.get(path).json() == before
-    client.delete(path)
-    client.engine.store.reset()
-    assert client.get(path).json() == before
-
-
 def test_a_preconfigured_consent_that_is_asked_for_is_not_copied(client: Client) -> None:
     """A copy would keep its dates, and grow stale in a state that is kept."""
     client.post("/v1/consents", json=bodies.consent(facts.covered()))
@@ -94,23 +67,6 @@ def test_a_preconfigured_consent_that_was_used_does_not_grow_stale_in_a_kept_sta
 @pytest.mark.parametrize("id", [facts.consent(), facts.consent("expired")])
 def test_ids_compare_without_case(client: Client, id: str) -> None:
     assert client.get(f"/v1/consents/{id.upper()}/status").json() == client.get(f"/v1/consents/{id}/status").json()
-
-
-@pytest.mark.parametrize(
-    ("changes", "code", "pointer"),
-    [
-        ({"validUntil": -1}, "PERIOD_INVALID", "/validUntil"),
-        ({"frequencyPerDay": 0}, "FORMAT_ERROR", "/frequencyPerDay"),
-        ({"access": {}}, "FORMAT_ERROR", "/access"),
-        ({"access": {"balances": [], "transactions": []}}, "FORMAT_ERROR", "/access"),
-        ({"access": {"availableAccounts": "all"}}, "FORMAT_ERROR", "/access/availableAccounts"),
-    ],
-)
-def test_refusals(client: Client, changes: dict[str, Any], code: str, pointer: str) -> None:
-    answer = client.post("/v1/consents", json=bodies.consent(**facts.dated(changes)))
-
-    assert (answer.status, answer.error["code"], answer.error["path"]) == (400, code, pointer)
-    assert client.engine.store.counts() == {}
 
 
 @pytest.mark.parametrize("day", [0, "9999-12-31"])

@@ -175,11 +175,6 @@ def test_tokens_of_a_code_are_kept_with_client_scope_authorisation_and_end(by_oa
         assert state.all(collection) == {grant[name]: {**common, "expires": ends[collection]}}
 
 
-def test_the_challenge_of_the_rfc() -> None:
-    """RFC 7636, appendix B."""
-    assert challenge_of(VERIFIER) == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-
-
 @pytest.mark.parametrize(
     ("form", "authorization"),
     [

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from tests.contract import facts
-from tests.support.engine_client import Answer, Client, bundled_engine
+from tests.support.engine_client import Answer, Client
 from tests.support.visitor import (
     ANNAS,
     FAMILIES,
@@ -27,7 +27,6 @@ from tests.support.visitor import (
     transaction,
 )
 from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.state.session import SESSION_FAULTS
 
 # -- the way through
@@ -234,17 +233,6 @@ def test_a_form_of_an_earlier_step_changes_nothing(client: Client) -> None:
 # -- decide
 
 
-@pytest.mark.parametrize(("decision", "good"), [("approve", 1), ("decline", 0), ("timeout", 0), ("error", 0)])
-def test_decide(client: Client, family: str, decision: str, good: int) -> None:
-    make, *ends = FAMILIES[family]
-    visit = make(client)
-
-    visit.open(decide=decision)
-
-    assert (visit.answer.status, visit.answer.headers["location"]) == (303, OK if good else NOK)
-    assert visit.status == ends[1 - good]
-
-
 @pytest.mark.parametrize(
     ("decision", "title"),
     [("approve", "Approved"), ("decline", "Declined"), ("timeout", "Timed out"), ("error", "Failed")],
@@ -255,13 +243,6 @@ def test_decide_where_nothing_is_registered(client: Client, decision: str, title
     assert visit.open(decide=decision).status == 200
     assert visit.title == title
     assert "registered no address" in visit.page
-
-
-def test_decide_something_else(client: Client) -> None:
-    visit = a_consent(client)
-
-    assert visit.open(decide="maybe").status == 400
-    assert visit.status == "received"
 
 
 def test_decide_for_each_signatory(client: Client) -> None:
@@ -350,15 +331,6 @@ def test_everything_is_escaped(client: Client) -> None:
 # -- doors, sessions, settings
 
 
-@pytest.mark.parametrize("door", ["direct", "process", "proxy", "tls"])
-def test_every_door(client: Client, door: Door) -> None:
-    visit = a_payment(client)
-    visit.door = door
-
-    visit.log_in()
-    assert visit.send(otp=OTPS["anna"]).headers["location"] == OK
-
-
 def test_sessions(client: Client) -> None:
     inside = a_payment(client.named("ci-42"))
     assert inside.link.startswith("/s/ci-42/sca/payments?")
@@ -380,13 +352,6 @@ def test_the_dialect_decides_how_long_a_page_lasts(client: Client, monkeypatch: 
 
     visit.open()
     assert visit.title == "This link has expired"
-
-
-def test_the_options_come_from_the_operations() -> None:
-    options = bundled_engine().banks.default.sca_options
-
-    assert set(options) == {*FAMILIES, "login"}
-    assert all(one["expires_after"] == 86400 for one in options.values())
 
 
 def test_busy_is_a_page_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,3 @@
-from decimal import Decimal
 from types import MappingProxyType
 
 import pytest
@@ -9,10 +8,8 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
     FILTERS,
     IN_ORDER,
     WEIGHED,
-    is_missing,
     member,
 )
-from xs2a_sandbox.cassette.evaluation.values import to_text
 
 
 @pytest.mark.parametrize(
@@ -34,21 +31,6 @@ from xs2a_sandbox.cassette.evaluation.values import to_text
 )
 def test_only_members_and_entries_are_found(value, key, found):
     assert member(value, key) == found
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, ""), (ENVIRONMENT.undefined(), ""), (True, "true"), (False, "false"), (Decimal("1.10"), "1.10"), (7, "7")],
-)
-def test_values_in_text(value, text):
-    assert to_text(value) == text
-
-
-def test_null_and_undefined_are_missing():
-    assert is_missing(None)
-    assert is_missing(ENVIRONMENT.undefined())
-    assert not is_missing(0)
-    assert not is_missing("")
 
 
 def test_nothing_but_the_listed_filters_is_there():
