@@ -206,7 +206,7 @@ def test_stub_mappings(cases: Path, beside: Path) -> None:
     (cases / "mappings" / "pipe.json").unlink()
     (cases / "__files" / "linked").symlink_to(beside)
     os.mkfifo(cases / "__files" / "pipe")
-    for name, reason in (("linked", "it leads out of the folder"), ("pipe", "its body's file pipe is not in")):
+    for name, reason in (("linked", "it leads out of the folder"), ("pipe", "its body's file is not in")):
         mapping = {"request": {"method": "GET", "url": "/a"}, "response": {"bodyFileName": name}}
         (cases / "mappings" / "a.json").write_text(json.dumps(mapping))
         imported = wiremock.rules(wiremock.read_directory(cases), None, REAL.now())

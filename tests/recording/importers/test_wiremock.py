@@ -320,6 +320,7 @@ def test_bodies_lie_beside_the_mappings_in_them_or_above(place: str, tmp_path: P
     named = {
         "here": "x.json",
         "gone": "y.json",
+        "long": "x" * 300,
         "out": "../secret",
         "further": "../../secret",
         "top": "../../../secret",

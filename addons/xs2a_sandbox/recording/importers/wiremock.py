@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -248,9 +249,9 @@ class _Maker:
             name = str(answer["bodyFileName"])
             if "{{" in name:
                 raise NoExchange("the name of its body's file is computed")
-            folder = next((one for one in self._mappings.files if (one / name).is_file()), None)
+            folder = next((one for one in self._mappings.files if os.path.isfile(one / name)), None)
             if folder is None:
-                raise NoExchange(f"its body's file {name} is not in {' or '.join(map(str, self._mappings.files))}")
+                raise NoExchange(f"its body's file is not in {' or '.join(map(str, self._mappings.files))}: {name}")
             file = folder / name
             try:
                 content = own_file.read(file, folder=folder)
