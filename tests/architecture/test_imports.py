@@ -165,16 +165,6 @@ def test_heavy_libraries_wait(module: str) -> None:
     assert not {"mitmproxy", "aiohttp", "schwifty", "rich", "httptools", "lxml", "holidays"} & set(done.stdout.split())
 
 
-def test_class_names_are_unique() -> None:
-    places: dict[str, list[str]] = {}
-    for name, tree in files().items():
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, []).append(name)
-
-    assert not {name: where for name, where in places.items() if len(where) > 1}
-
-
 def test_time_is_the_clocks() -> None:
     """No other module asks what time it is; how long something takes is another matter."""
     askers = {

@@ -72,20 +72,6 @@ def test_the_case_answers_that_very_request_the_same(
     assert run(engine, example) == []
 
 
-def test_it_asks_for_what_distinguishes_the_request(blueprint: Blueprint) -> None:
-    entry = exchanged("GET", f"/v1/consents/{CONSENT}/status?x=1", headers={"PSU-ID": "anna", "Accept": "*/*"})
-    case = case_from(entry, blueprint.interface)
-    assert case["id"] == "consent-status-1"
-    assert case["match"] == {
-        "operation": "consent-status",
-        "where": {"consentId": CONSENT},
-        "headers": {"PSU-ID": "anna"},
-        "query": {"x": "1"},
-    }
-    answered = {"headers": {"Content-Type": "application/json"}, "body": {"consentStatus": "valid"}}
-    assert case["respond"] == {"status": 200, "raw": True} | answered
-
-
 def test_what_the_app_makes_up_for_each_request_may_be_any_as_in_recordings(blueprint: Blueprint) -> None:
     sent = {"id": CONSENT, "endToEndIdentification": "E-1", "name": "Anna", "validUntil": "2026-11-21"}
     case = case_from(exchanged("POST", "/v1/consents", json=sent), blueprint.interface)

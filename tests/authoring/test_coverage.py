@@ -1,7 +1,7 @@
 """What was exercised, and what was not."""
 
 from tests.support.engine_client import Client, an_engine, cassette
-from xs2a_sandbox.authoring.coverage import CoverageTally, as_json, as_text, measure
+from xs2a_sandbox.authoring.coverage import CoverageTally, as_json, measure
 from xs2a_sandbox.journal.log_line import LogEntry
 
 CASES = """\
@@ -45,23 +45,3 @@ def test_each_part_says_what_it_is_and_where(tmp_path):
     assert delete["about"] == "DELETE /v1/consents/{consentId}"
     assert {"404 RESOURCE_UNKNOWN"} <= {one["about"] for one in coverage["errors"]["never"]}
     assert "busy" not in {one["id"] for one in coverage["errors"]["never"]}
-
-
-def test_as_text(tmp_path):
-    bank = an_engine(layers=cassette(tmp_path, CASES)).interface
-    everything = CoverageTally({*bank.operations, "own"}, set(bank.errors))
-    lines = as_text(measure(bank, everything)).splitlines()
-
-    count = len(bank.operations)
-    assert lines[0] == f"operations: {count} of {count} exercised"
-    assert lines[1] == f"rules: 1 of {len(bank.rules)} exercised, never:"
-    assert [line.split() for line in lines if " closed " in line] == [
-        ["closed", "account-list", f"({tmp_path / 'case.yaml'}:4)"]
-    ]
-
-
-def test_what_is_no_part_of_the_files_does_not_count():
-    tally = CoverageTally()
-    tally.add(exchange())
-    tally.add(exchange("gone", "gone-too"))
-    assert (tally.rules, tally.errors) == ({"gone"}, {"gone-too"})

@@ -12,8 +12,8 @@ from uuid import uuid4
 import pytest
 from click.testing import CliRunner
 
-from tests.support import differing_bank
-from tests.support.differing_bank import CREDITOR, IBAN, App, states
+from tests.authoring import differing_bank
+from tests.authoring.differing_bank import CREDITOR, IBAN, App, states
 from tests.support.taping import redacted_tape, tape, taped
 from tests.support.writing import SCHEMAS
 from xs2a_sandbox.authoring import derived_dialect as derived_dialects

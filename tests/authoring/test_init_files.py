@@ -98,11 +98,6 @@ def test_a_link_that_leads_nowhere_is_in_the_way_too(tmp_path: Path) -> None:
         starter.write(tmp_path)
 
 
-def test_where_nothing_can_be_written() -> None:
-    with pytest.raises(UserMistake, match="cannot write /proc/nowhere"):
-        starter.write(Path("/proc/nowhere"))
-
-
 def dialect_in(directory: Path, name: str = "mybank", base: str = "berlin-group-1.3") -> Path:
     starter.write_dialect(directory, name, base)
     return directory / "cassettes" / name / "dialect.yaml"

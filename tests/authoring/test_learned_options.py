@@ -52,11 +52,6 @@ def started(link: str = "", *, header: str = "", preferred: str = "") -> Exchang
     )
 
 
-def test_of_nothing_nothing_is_learned() -> None:
-    assert options() == {}
-    assert learned().unknown == []
-
-
 @pytest.mark.parametrize(
     ("start", "approach"),
     [

@@ -10,7 +10,6 @@ from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.http import Response
 
 JSON = (("Content-Type", "application/json"),)
-WRONG = Response(200, JSON, b'{"consentStatus": "perhaps"}')
 
 
 def engine(tmp_path: Path, rest: str, match: str = "{operation: consent-status}") -> Engine:
@@ -26,13 +25,6 @@ def complaint_of(bank: Engine, response: Response) -> str | None:
     by = bank.interface.entry("mine")
     assert by
     return complaint(response, by, bank.interface, bank.schemas)
-
-
-def test_a_fixed_body_has_the_schema_of_its_operation(tmp_path: Path) -> None:
-    (text,) = fixed(engine(tmp_path, "    respond: {body: {consentStatus: perhaps}}\n"))
-    assert text.startswith("6:37 /consentStatus must be ")
-    assert text.endswith("says the schema consent-status")
-    assert fixed(engine(tmp_path, "    respond: {body: {consentStatus: valid}}\n")) == []
 
 
 def test_each_answer_of_a_sequence_is_looked_at(tmp_path: Path) -> None:
@@ -58,15 +50,6 @@ def test_a_rules_own_answers_come_first(tmp_path: Path) -> None:
     own = "    respond: {status: 503, body: {consentStatus: perhaps}}\n    answers: {503: error}\n"
     (text,) = fixed(engine(tmp_path, own))
     assert "says the schema error" in text
-
-
-def test_an_answer_that_came(tmp_path: Path) -> None:
-    text = complaint_of(engine(tmp_path, "    respond: {body: {consentStatus: '{{ query.status }}'}}\n"), WRONG)
-    assert text
-    assert text.startswith("/consentStatus must be ")
-    assert complaint_of(engine(tmp_path, "    respond: {raw: true, body: {}}\n"), WRONG) is None
-    plain = engine(tmp_path, "    respond: {text: '{}', headers: {Content-Type: application/json}}\n")
-    assert complaint_of(plain, WRONG) is None
 
 
 def test_only_json_that_arrives_whole(tmp_path: Path) -> None:

@@ -22,25 +22,6 @@ def body(**matchers: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize(
-    ("matcher", "value"),
-    [
-        ({"equals": "a"}, "a"),
-        ({"equals": None}, None),
-        ({"in": ["b", "c"]}, "b"),
-        ({"prefix": "1"}, "1"),
-        ({"exists": True}, "text"),
-        ({"regex": "^a"}, "text"),
-        ({"absent": True}, None),
-        ({"not": {"equals": 1}}, None),
-        ({"any": [{"absent": True}, {"format": "date"}]}, None),
-        ({"any": [{"format": "date"}, "x"]}, "9999-12-31"),
-    ],
-)
-def test_of_a_matcher(matcher: dict[str, Any], value: Any) -> None:
-    assert sample(matcher) == value
-
-
 @pytest.mark.parametrize("name", FORMATS)
 def test_of_a_format_it_has_the_format(name: str) -> None:
     fits = constrain(RequestPart("query", "a"), {"format": name}, SCHEMAS.__getitem__).fits

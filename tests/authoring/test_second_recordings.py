@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.authoring import differing_bank
+from tests.authoring.differing_bank import IBAN, App, states
 from tests.authoring.test_derived_dialect import learn
-from tests.support import differing_bank
-from tests.support.differing_bank import IBAN, App, states
 from xs2a_sandbox.authoring import derived_dialect as derived_dialects
 
 NEW_IDS = {

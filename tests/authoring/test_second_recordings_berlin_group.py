@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.authoring import differing_bank
+from tests.authoring.differing_bank import App
 from tests.authoring.test_derived_dialect import learn
 from tests.authoring.test_second_recordings import chains
-from tests.support import differing_bank
-from tests.support.differing_bank import App
 from xs2a_sandbox.authoring import derived_dialect as derived_dialects
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents.yaml_writer import yaml_text

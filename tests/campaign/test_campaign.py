@@ -157,7 +157,7 @@ def test_what_is_not_reached_proves_nothing(make: Make) -> None:
 def test_one_that_never_ends_hangs(make: Make) -> None:
     code = f"{CALLS}\nimport os, time\nif 'XS2A_SANDBOX_FAULT' in os.environ: time.sleep(3600)"
     campaign = make("busy", command=(sys.executable, "-c", code))
-    campaign.timeout = 5
+    campaign.timeout = 3
 
     assert oracles(run(campaign)) == {"consent-status 1: busy, before": ["hang"]}
 

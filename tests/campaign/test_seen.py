@@ -13,7 +13,7 @@ from tests.support.admin import STATUS
 from tests.support.doors import opened
 from tests.support.engine_client import an_engine
 from tests.support.roads import direct_door
-from xs2a_sandbox.campaign.seen import Payments, Seen, last_number, look, payment_ids
+from xs2a_sandbox.campaign.seen import Payments, last_number, look, payment_ids
 from xs2a_sandbox.control.access import ensure_token
 from xs2a_sandbox.control.client import Client
 
@@ -77,18 +77,8 @@ def test_payments_are_counted_by_intent_the_cancelled_ones_left_out(client: Clie
     assert payment_ids(client) - earlier == set(ids)
 
 
-def test_nothing_was_asked_yet(client: Client) -> None:
-    assert last_number(client) == 0
-    assert look(client, "run", 0, payment_ids(client), payment_ids(client)) == Seen(())
-
-
 @pytest.mark.parametrize(
     ("status", "header", "seconds"), [(429, "3", 3.0), (503, "0", 0.0), (429, "soon", None), (500, "3", None)]
 )
 def test_how_long_an_answer_asks_to_wait(status: int, header: str, seconds: float | None) -> None:
     assert call("account-list", status=status, answered={"Retry-After": header}).retry_after == seconds
-
-
-def test_who_reads_without_a_customer() -> None:
-    assert call("account-list", headers={}).is_without_customer
-    assert not call("account-list").is_without_customer

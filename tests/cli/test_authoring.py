@@ -1,6 +1,5 @@
 """`new-case` and `coverage`, as somebody types them."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -117,17 +116,6 @@ def test_mistakes(words: list[str], message: str) -> None:
     result = run("new-case", *words)
     assert result.exit_code == 2
     assert message in result.output
-
-
-def test_a_starter_where_one_is_told_to_put_it(here: Path) -> None:
-    result = run("new-case", "get", "/v1/accounts", "--status", "503", "--to", "busy.yaml")
-    assert (result.exit_code, result.output.split()[0]) == (0, "busy.yaml")
-    assert "status: 503" in (here / "busy.yaml").read_text()
-
-
-def test_coverage_for_people_and_programs(here: Path) -> None:
-    assert "account-details" in run("coverage").output
-    assert set(json.loads(run("coverage", "--format", "json").output)) == {"operations", "rules", "errors"}
 
 
 def test_init_of_the_folder_where_one_is_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,19 +18,6 @@ CASE = """\
 """
 
 
-def test_all_examples_are_played_or_those_of_a_file(tmp_path: Path) -> None:
-    layers = cassette(tmp_path, CASE)
-    interface = an_engine(layers=layers).interface
-    everything = comparison_run.of_examples(interface)
-    own = comparison_run.of_examples(interface, [tmp_path])
-    assert [(s.title, s.request.method, s.request.target) for s in own] == [
-        ("mine, example 1", "GET", "/own/a"),
-        ("mine, example 2", "POST", "/own/b"),
-    ]
-    assert comparison_run.of_examples(interface, [tmp_path / "case.yaml"])[0].title == "mine, example 1"
-    assert len(everything) > len(own)
-
-
 def test_an_example_with_a_gap_says_where(tmp_path: Path) -> None:
     layers = cassette(tmp_path, CASE.replace("where: {x: a}", ""))
     with pytest.raises(ConfigError, match=r"case\.yaml:\d+: the example does not say what \{x\} is"):

@@ -120,10 +120,6 @@ def test_one_document(engine: Engine, port: int) -> None:
     assert f"has no {CONSENT} in consents" in mistaken("state", "consents", CONSENT, "--session", "ci", port=port)
 
 
-def test_names_are_quoted(port: int) -> None:
-    assert "has no ../clock?x=# in a/b" in mistaken("state", "a/b", "../clock?x=#", port=port)
-
-
 def test_state_for_programs(port: int) -> None:
     everything = json.loads(output("state", "--json", port=port))
 

@@ -88,12 +88,6 @@ def test_the_certificate_that_the_app_shows(port: int, tmp_path: Path) -> None:
     assert "there is no certificate in PEM" in run("explain", "GET", "/mine", "--cert", str(file), port=port).stderr
 
 
-def test_text(port: int) -> None:
-    assert output("explain", "GET", "/mine", port=port).startswith(
-        "GET /mine in the session default\n  the rule mine answers\n  the answer is 200\n"
-    )
-
-
 def test_without_a_sandbox_the_files_say_it(home: Path) -> None:
     (home / "cassettes/cases").mkdir(parents=True)
     (home / "cassettes/cases/mine.yaml").write_text("cassette: 1\n" + CASE)
@@ -149,9 +143,3 @@ def test_a_sandbox_that_does_not_take_the_token(home: Path, port: int) -> None:
 
     assert result.exit_code == 2
     assert "there is no admin token" in result.stderr
-
-
-def test_it_has_the_flags_that_say_where() -> None:
-    flags = {flag for parameter in main.cli.commands["explain"].params for flag in parameter.opts if "-" in flag}
-
-    assert {"--host", "--port", "--confdir", "--session", "--offline", "--json", "-H", "-d"} <= flags

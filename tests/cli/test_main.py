@@ -240,11 +240,6 @@ class TestNewCase:
         assert (result.exit_code, result.stdout.split()[0]) == (0, "cassettes/cases/initiate-payment-403.yaml")
         assert run("lint").exit_code == 0
 
-    def test_to_another_file(self, home):
-        assert run("new-case", "GET", "/v1/accounts", "--to", "mine.yaml").exit_code == 0
-        assert (home / "mine.yaml").is_file()
-        assert run("lint", "mine.yaml").exit_code == 0
-
     def test_a_mistake(self, home):
         result = run("new-case", "GET", "/v1/acounts")
         assert result.exit_code == 2

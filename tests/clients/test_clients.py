@@ -19,11 +19,11 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
 
+from tests.clients.relay import Relay
 from tests.contract import facts
 from tests.contract.answers import is_uuid, validator
 from tests.support.doors import Loop
 from tests.support.far_bank import Authority
-from tests.support.relay import Relay
 from tests.support.roads import ENGINES
 from tests.support.serving import Serving, served
 
@@ -246,7 +246,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=ENGINES)
 def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, built: Path) -> Iterator[Sandbox]:
     folder, flags = tmp_path_factory.mktemp("sandbox"), ("--proxy-engine", request.param)
-    with served(folder, *flags, entry="tests.support.serve_watched") as serving, Loop() as loop:
+    with served(folder, *flags, entry="tests.clients.serve_watched") as serving, Loop() as loop:
         certificate, key = Authority(folder).issue(TPP)
         pair = x509.load_pem_x509_certificate(certificate.read_bytes()), load_pem_private_key(key.read_bytes(), None)
         store = pkcs12.serialize_key_and_certificates(

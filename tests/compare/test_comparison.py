@@ -221,14 +221,6 @@ def test_headers_for_the_sandbox_do_not_reach_the_bank() -> None:
     assert {request.headers.get("x-sandbox-session") for request in bank.asked} == {None}
 
 
-def test_progress_is_told() -> None:
-    seen: list[tuple[int, int]] = []
-    engine = an_engine()
-    steps = [step("GET", "/v1/accounts")] * 3
-    asyncio.run(compare(engine.answer, engine.answer).play(steps, lambda done, count: seen.append((done, count))))
-    assert seen == [(1, 3), (2, 3), (3, 3)]
-
-
 async def _rest(*pieces: bytes) -> AsyncGenerator[bytes]:
     for piece in pieces:
         yield piece

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.engine_client import an_engine, bundled_engine
 from xs2a_sandbox.compare.comparison import Compared, Comparison, Result, Step
-from xs2a_sandbox.compare.difference import WEIGHTS, Difference
+from xs2a_sandbox.compare.difference import WEIGHTS
 from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring
 from xs2a_sandbox.compare.reports.report import report
 from xs2a_sandbox.compare.reports.suggest_ignores import suggest
@@ -218,11 +218,6 @@ def test_the_documents_have_the_table() -> None:
     page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
     rows = re.findall(r"^\| `([a-z-]+)` \| (high|medium|low) \| (.*) \|$", page, re.MULTILINE)
     assert rows == [(name, weight.severity, weight.reason) for name, weight in WEIGHTS.items()]
-
-
-def test_a_difference_of_which_nothing_is_known_weighs_by_its_kind() -> None:
-    assert Difference("member-extra").consequence == "required-missing"
-    assert Difference("member-missing").consequence == "more"
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.compare.reports.test_report import comparison
 from xs2a_sandbox.compare import history
 from xs2a_sandbox.compare.history import Changes, DriftPlace, RecordedDrift, WatchRun, changes
-from xs2a_sandbox.compare.reports.report import report
 from xs2a_sandbox.errors import ConfigError
 
 TIME = datetime(2026, 11, 22, tzinfo=UTC)
@@ -96,14 +94,6 @@ def test_what_is_written_is_read(runs: list[WatchRun]) -> None:
         assert history.read(Path(name)) == runs
 
 
-def test_a_run_is_made_of_what_reports_show() -> None:
-    pairs = ({"a": 1, "b": "S3CR3T"}, {"a": 2, "b": "x"}), ({"a": 3}, {"a": 4})
-    made = WatchRun.of(report(comparison(*pairs), "bank", None), TIME)
-    assert made.compared == {"(none)"}
-    assert {place.place for place in made.drifts} == {"/a", "/b"}
-    assert made.drifts[DriftPlace("(none)", "value", "/a")].extent == "in 2 of 2 exchanges"
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -120,12 +110,6 @@ def test_a_damaged_history_is_told_with_its_place(tmp_path: Path, text: str, say
         history.read(tmp_path)
     assert says in str(raised.value)
     assert "delete this line" in str(raised.value)
-
-
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match="cannot write"):
-        history.append(tmp_path / "file", run())
 
 
 def test_the_folder_is_made_before_anything_is_asked(tmp_path: Path) -> None:

@@ -1,13 +1,11 @@
 import asyncio
 import gzip
 from collections.abc import AsyncGenerator
-from datetime import UTC, datetime
 
 import pytest
 
 from xs2a_sandbox.compare import loaded_answer
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.exchange import Exchange
 
 REQUEST = Request("GET", "/v1/x", Headers([("A", "b")]), b"sent")
 
@@ -45,9 +43,3 @@ def test_the_rest_of_an_answer_is_read_and_closed(pieces: int) -> None:
         with pytest.raises(ValueError, match="larger"):
             asyncio.run(loaded_answer.ask(ask, REQUEST, ""))
     assert closed == [True]
-
-
-def test_a_recorded_answer_is_one_too() -> None:
-    entry = Exchange(datetime(2026, 1, 1, tzinfo=UTC), 1.0, "", "GET", "/", Headers(), b"", 201, Headers(), b"[]")
-    assert loaded_answer.recorded(entry).content == ("json", [])
-    assert loaded_answer.recorded(entry).response.status == 201

@@ -54,12 +54,6 @@ def test_headers_have_no_case_and_no_path(tmp_path: Path) -> None:
     assert not rule.fits(value("x-LEFT"), None)
 
 
-def test_a_kind_can_be_ignored_everywhere(tmp_path: Path) -> None:
-    (rule,) = rules(tmp_path, "rules: [{kind: order, why: sets}]\n")
-    assert rule.fits(Difference("order", ("a",)), "x")
-    assert not rule.fits(value("a"), "x")
-
-
 def test_the_place_may_be_the_bank_s(tmp_path: Path) -> None:
     (rule,) = rules(tmp_path, "rules: [{path: /a/7, why: known}]\n")
     assert rule.fits(Difference("value", ("a", 1), ("a", 7)), None)

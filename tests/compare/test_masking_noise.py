@@ -64,15 +64,3 @@ def test_headers_are_noise_each_for_itself() -> None:
 def test_a_page_instead_of_json_is_no_noise() -> None:
     page = Response(200, (), b"<h1>maintenance</h1>")
     assert left(answer({"a": 1}), page, page) == [("type", "")]
-
-
-def test_what_stays_the_same_teaches_nothing() -> None:
-    noise = Noise(answer({"n": 1}), [answer({"n": 1})])
-    (difference,) = contrast(answer({"n": 1}), answer({"n": 3}), Counterparts())
-    assert noise.reason(difference) is None
-
-
-def test_a_mask_says_why() -> None:
-    (difference,) = contrast(answer({"n": 1}), answer({"n": 3}), Counterparts())
-    reason = Noise(answer({"n": 1}), [answer({"n": 2})]).reason(difference)
-    assert reason == "the bank changes this value from read to read"

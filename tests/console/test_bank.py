@@ -4,8 +4,6 @@ import html
 import re
 
 from tests.console.browser import Browser, payment
-from xs2a_sandbox.bank.domain.lifecycle import MACHINES
-from xs2a_sandbox.console.bank import VERBS
 
 EVENTS = r'name="event" value="([^"]+)"'
 
@@ -42,10 +40,6 @@ def test_the_life_of_a_payment_is_its_requests_states_and_links(browser: Browser
     assert "Since then" not in page
     browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "refused"}, 303)
     assert "Since then it has become" in browser.page(f"/_sandbox/console/bank/payments/{id}")
-
-
-def test_verbs_stand_for_events_that_there_are() -> None:
-    assert VERBS.keys() <= {transition.event for machine in MACHINES for transition in machine.transitions}
 
 
 def test_what_can_happen_to_a_payment_begins_with_its_approval_and_ends_with_its_end(browser: Browser) -> None:

@@ -139,10 +139,10 @@ def test_the_settings_say_how_many_connections_there_may_be(tmp_path: Path, prox
 
 def test_serve_raises_its_limit_of_files_and_warns_where_it_may_not(tmp_path: Path, proxy_engine: str) -> None:
     flags = ("--connections", "150", "--files")
-    with served(tmp_path / "may", *flags, "210:400", entry="tests.support.few_files") as serving:
+    with served(tmp_path / "may", *flags, "210:400", entry="tests.doors.few_files") as serving:
         assert all(opened(serving, 150))
     assert "may be open at a time" not in serving.warnings
-    with served(tmp_path / "may-not", *flags, "210:210", entry="tests.support.few_files") as serving:
+    with served(tmp_path / "may-not", *flags, "210:210", entry="tests.doors.few_files") as serving:
         assert opened(serving, 11) == [True] * 10 + [False]
     assert "only 10 connections may be open at a time, not 150: raise the limit of files, ulimit -n" in serving.warnings
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.engine.way_out import PROXIED, ROADS, WayOut, status, way_out
 from tests.support import roads
 from tests.support.far_bank import FarBank
-from tests.support.way_out import PROXIED, ROADS, WayOut, status, way_out
 
 pytestmark = pytest.mark.by_turns("road")
 

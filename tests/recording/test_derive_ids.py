@@ -32,11 +32,6 @@ def ids(directory: Path, *entries: Exchange, name: str = "20261121T101112Z") -> 
     return list(rules(directory))
 
 
-def test_an_id_names_the_bank_and_the_operation(tmp_path: Path) -> None:
-    (id,) = ids(tmp_path, taped("/v1/things/a", 1))
-    assert id.rpartition("-")[0] == "recorded-xs2a-bank-example-one"
-
-
 def test_two_banks_have_no_id_in_common(tmp_path: Path) -> None:
     journey = [taped(path, 1) for path in ("/v1/things", "/v1/things/a", "/v1/others")]
     theirs = [replace(entry, bank=OTHER) for entry in journey]

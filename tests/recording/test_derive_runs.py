@@ -27,32 +27,6 @@ def bodies(directory: Path, *entries: Exchange) -> list[bytes]:
     return [answer.body for answer in again(replay(directory), *entries)]
 
 
-def test_a_second_run_adds_to_the_first(tmp_path: Path) -> None:
-    first, second = (taped(f"/v1/consents/{id}", {"consentId": id}) for id in (A, B))
-    assert run(tmp_path, 1, first) == []
-    assert run(tmp_path, 2, second) == []
-
-    assert bodies(tmp_path, first, second, first) == [f'{{"consentId":"{id}"}}'.encode() for id in (A, B, A)]
-
-
-def test_what_tells_requests_apart_does_so_over_all_runs(tmp_path: Path) -> None:
-    plain, paged = taped("/v1/things", 1), taped("/v1/things?page=2", 2)
-    run(tmp_path, 1, plain)
-    run(tmp_path, 2, paged)
-
-    assert bodies(tmp_path, plain, paged) == [b"1", b"2"]
-    assert [rule["match"]["query"] for rule in rules(tmp_path).values()] == [{"page": "2"}, {"page": {"absent": True}}]
-
-
-def test_the_newest_run_that_has_a_request_says_its_sequence(tmp_path: Path) -> None:
-    run(tmp_path, 1, *(taped("/v1/things", n) for n in (1, 2, 3)), taped("/v1/things/a", 1), taped("/v1/things/a", 2))
-    run(tmp_path, 2, *(taped("/v1/things", n) for n in (4, 5)))
-    run(tmp_path, 3, taped("/v1/things/b", 1))
-
-    assert bodies(tmp_path, *[taped("/v1/things")] * 3) == [b"4", b"5", b"5"]
-    assert bodies(tmp_path, *[taped("/v1/things/a")] * 2) == [b"1", b"2"]
-
-
 def test_what_is_replaced_is_said_with_its_rule_its_number_and_its_run(tmp_path: Path) -> None:
     run(tmp_path, 1, *(taped("/v1/things", n) for n in (1, 2)), taped("/v1/things/a", 1))
     run(tmp_path, 2, taped("/v1/things", 3), taped("/v1/things/a", 1))
@@ -96,13 +70,6 @@ def test_dates_that_distinguish_answers_are_compared(tmp_path: Path) -> None:
     run(tmp_path, 1, dated("2026-11-01", 1))
     assert run(tmp_path, 2, dated("2026-10-01", 2, DAY)) == []
     assert queries(tmp_path) == ["2026-10-01", "2026-11-01"]
-
-
-def test_amounts_that_distinguish_answers_in_two_runs_are_compared(tmp_path: Path) -> None:
-    payments = [taped("/v1/things", {"for": sum}, "POST", body={"amount": sum}) for sum in ("1.00", "2.00")]
-    run(tmp_path, 1, payments[0])
-    run(tmp_path, 2, payments[1])
-    assert bodies(tmp_path, *payments) == [b'{"for":"1.00"}', b'{"for":"2.00"}']
 
 
 def test_a_request_that_only_an_older_run_lacks_is_missed_until_it_is_recorded(tmp_path: Path) -> None:

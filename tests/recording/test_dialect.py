@@ -18,10 +18,6 @@ from xs2a_sandbox.recording.derive import derive, report_lines
 
 REQUEST_ID = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
 STATUS = "/v1/consents/9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911/status"
-UNKNOWN = {
-    "tppMessages": [{"category": "ERROR", "code": "CONSENT_UNKNOWN", "path": None, "text": "unknown"}],
-    "_links": None,
-}
 
 
 @pytest.fixture(autouse=True)
@@ -160,22 +156,6 @@ def test_of_two_recordings_none_may_say_otherwise(home: Path) -> None:
     (home / "other/tape/cassettes/_dialect.yaml").unlink()
     both = replayed(home, more=(home / "other/tape/cassettes",))
     assert both.get("/v1/accounts", headers=REQUEST_ID).status == 400
-
-
-def test_explaining_says_it_as_well(home: Path) -> None:
-    derived(home, of_another_tongue())
-    engine = build.build(settings(home, cassettes=(home / "tape/cassettes",)))
-    explanation = engine.explain(Request("GET", STATUS, Headers(REQUEST_ID.items())))
-
-    assert (explanation.decision, explanation.reply and explanation.reply.error) == ("nothing", "not-recorded")
-
-
-def test_cassettes_that_were_not_recorded_are_the_dialects_as_ever(home: Path) -> None:
-    write(
-        home / "tape/cassettes",
-        {"own.yaml": {"cassette": 1, "rules": [{"id": "own", "match": {"path": "/x"}, "respond": {}}]}},
-    )
-    assert replayed(home).get("/v1/accounts", headers=REQUEST_ID).status == 400
 
 
 def test_spying_asks_the_bank_for_it(home: Path) -> None:

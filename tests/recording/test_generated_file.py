@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from xs2a_sandbox.documents import yaml_reader
-from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.errors import ConfigError, Unreadable
 from xs2a_sandbox.recording.generated_file import compose, read, rule_hash
 
@@ -150,9 +149,3 @@ def test_what_is_no_cassette_is_unreadable(text: str, file: Path) -> None:
     file.write_text(text)
     with pytest.raises(Unreadable):
         read(file)
-
-
-def test_the_hash_is_of_all_but_itself() -> None:
-    assert rule_hash(rule(1)) == rule(1)["recorded"]["hash"]
-    assert len({rule_hash(rule(n)) for n in range(20)}) == 20
-    assert yaml_text(rule(1))

@@ -9,32 +9,6 @@ UUID = "5f81d900-ca0e-4fc7-82e0-b86db4245024"
 
 
 @pytest.mark.parametrize(
-    ("target", "path", "parameters", "name", "resource"),
-    [
-        ("/v1/things?x=y", "/v1/things", {}, "list", "things"),
-        ("/v1/things/", "/v1/things", {}, "list", "things"),
-        ("/psd2/v1/things/a%20b", "/v1/things/{thing}", {"thing": "a b"}, "one", "things"),
-        # no operation
-        ("/v1/other/x", "/v1/other/x", {}, "get-v1-other-x", "other"),
-        (
-            f"/p/v1/other/{UUID}/a/12",
-            "/v1/other/{id}/a/{id2}",
-            {"id": UUID, "id2": "12"},
-            "get-other-id-a-id2",
-            "other",
-        ),
-        ("/token", "/token", {}, "get-token", "token"),
-    ],
-)
-def test_operations_name_the_parts_of_a_path(
-    target: str, path: str, parameters: dict[str, str], name: str, resource: str, tmp_path: Path
-) -> None:
-    route = Routes(bank_of_things(tmp_path)).find("GET", target)
-    assert (route.path, dict(route.parameters), route.resource) == (path, parameters, resource)
-    assert route.name == name.replace("v1-", "")
-
-
-@pytest.mark.parametrize(
     ("target", "path", "parameters", "resource"),
     [
         ("/v1/things?x=y", "/v1/things", {}, "things"),
@@ -50,11 +24,6 @@ def test_whole_routes_keep_what_stands_before_the_interface(
 ) -> None:
     route = Routes(bank_of_things(tmp_path)).whole("GET", target)
     assert (route.path, dict(route.parameters), route.resource) == (path, parameters, resource)
-
-
-def test_another_method_than_the_interface_has_is_no_operation(tmp_path: Path) -> None:
-    route = Routes(bank_of_things(tmp_path)).find("PUT", f"/p/v1/things/{UUID}")
-    assert (route.path, route.name) == ("/v1/things/{id}", "put-things-id")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 from tests.support.taping import redacted_tape, taped
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import har
-from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording import har_log as recording
 from xs2a_sandbox.recording.tape import as_sent, read_tape
 from xs2a_sandbox.redaction import vault
@@ -18,37 +17,11 @@ from xs2a_sandbox.redaction.real_values import Restorer
 IBAN = "AT459880000010204711"
 
 
-def entry(target: str = "/v1/x") -> Exchange:
-    return taped(target)
-
-
-@pytest.fixture
-def reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recording that is a list of targets."""
-    monkeypatch.setattr(recording, "raw_files", lambda directory: sorted(directory.glob("raw/*.har.jsonl")))
-    monkeypatch.setattr(recording, "is_raw", lambda file: True)
-    monkeypatch.setattr(recording, "read_raw", lambda file: [entry(line) for line in file.read_text().split()])
-    monkeypatch.setattr(recording, "read_head", lambda file: {"redacted": "safe" in file.name})
-
-
-@pytest.mark.usefixtures("reading")
-def test_a_recording_is_a_folder_or_a_file(tmp_path: Path) -> None:
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw" / "1-safe.har.jsonl").write_text("/a /b")
-    (tmp_path / "raw" / "2-safe.har.jsonl").write_text("/c")
-    exchanges = read_tape(tmp_path)
-    assert ([e.target for e in exchanges.entries], exchanges.is_redacted) == (["/a", "/b", "/c"], True)
-    exchanges = read_tape(tmp_path / "raw" / "2-safe.har.jsonl")
-    assert [e.target for e in exchanges.entries] == ["/c"]
-    (tmp_path / "raw" / "3.har.jsonl").write_text("/d")
-    assert read_tape(tmp_path).is_redacted is False
-
-
 @pytest.mark.parametrize(
     ("said", "redacted"), [({}, False), ({"_redacted": "1a2b3c4d"}, True), ({"_redacted": 1}, False)]
 )
 def test_a_har_document_says_whether_it_is_redacted(tmp_path: Path, said: dict[str, Any], redacted: bool) -> None:
-    document = har.log([entry("/a"), entry("/b")])
+    document = har.log([taped("/a"), taped("/b")])
     document["log"] |= said
     (tmp_path / "x.har").write_text(json.dumps(document))
     exchanges = read_tape(tmp_path / "x.har")
@@ -68,12 +41,6 @@ def test_what_is_no_har_says_so(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "x.har").write_text(text)
     with pytest.raises(ConfigError, match=says):
         read_tape(tmp_path / "x.har")
-
-
-@pytest.mark.usefixtures("reading")
-def test_an_empty_folder_holds_no_recording(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no recording in"):
-        read_tape(tmp_path)
 
 
 def test_a_redacted_recording_is_as_it_was_with_its_vault(tmp_path: Path) -> None:

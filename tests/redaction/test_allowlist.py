@@ -2,7 +2,7 @@ import base64
 
 import pytest
 
-from tests.support.planting import BIRTHS
+from tests.redaction.planting import BIRTHS
 from xs2a_sandbox.http.header_fields import FRAMING, NOISE
 from xs2a_sandbox.redaction import allowlist
 from xs2a_sandbox.redaction.rules import DEFAULT

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.planting import PLACES, Planted, planted
+from tests.redaction.planting import PLACES, Planted, planted
 from tests.support.recorded_bank.planted import KINDS
 from tests.support.recorded_bank.traces import Haystack, below
 from xs2a_sandbox.http.har import to_har

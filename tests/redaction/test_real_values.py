@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.planting import planted
+from tests.redaction.planting import planted
 from tests.support.taping import URL, taped
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.exchange import Exchange

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.state.waited import Waited
 from tests.support.redis_server import PROGRAM, needs_redis, the_redis
-from tests.support.waited import Waited
 from xs2a_sandbox.state import Document, MemoryStore, Store, Transaction
 from xs2a_sandbox.state.redis import RedisStore
 from xs2a_sandbox.state.sqlite import SqliteStore

@@ -6,11 +6,12 @@ They lie beside the project, where they are there; they are no part of it.
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-FOLDER = Path(__file__).parents[3] / "shared" / "data" / "recorded-banks"
+from tests.support.shared import SHARED
+
+FOLDER = SHARED / "data" / "recorded-banks"
 
 ENUMERATIONS = frozenset(
     """

@@ -5,7 +5,6 @@ from datetime import date
 import pytest
 
 from tests.support.engine_client import bundled_engine
-from xs2a_sandbox.bank import TestData
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.testing.bank_data import BankData
 
@@ -40,19 +39,6 @@ def test_payments_by_status_and_product(data: BankData) -> None:
         data.payment("XXXX", "sepa")
 
 
-def test_the_rest_by_id(data: BankData) -> None:
-    assert data.accounts["AT459880000010204711"]["psuId"] == "anna"
-    assert data.psus["anna"]["password"] == "alpenrose"
-    assert data.card_accounts
-
-
 def test_dates_are_those_of_the_day(data: BankData) -> None:
     later = BankData(bundled_engine().testdata, date(2027, 11, 21))
     assert data.consents[data.consent()]["lastActionDate"] < later.consents[later.consent()]["lastActionDate"]
-
-
-def test_a_bank_without_anything() -> None:
-    empty = BankData(TestData({}, ()), date(2026, 11, 21))
-    assert not empty.accounts
-    with pytest.raises(UserMistake, match="no payment"):
-        empty.payment()

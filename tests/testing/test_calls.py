@@ -21,12 +21,6 @@ def calls() -> Calls:
     return Calls(journal)
 
 
-def test_calls_are_those_that_came(calls: Calls) -> None:
-    assert [call.target for call in calls.calls] == ["/v1/accounts", "/v1/consents", "/v1/accounts?a=b"]
-    assert calls.last.number == 3
-    assert len(calls) == 3
-
-
 def test_before_the_first_there_is_no_last() -> None:
     with pytest.raises(LookupError, match="no request has reached"):
         Calls(Journal()).last  # noqa: B018
@@ -74,12 +68,6 @@ def test_what_must_not_have_been_called(calls: Calls) -> None:
 def test_finding_asserts_nothing(calls: Calls) -> None:
     assert [call.number for call in calls.find("GET", query={"a": "b"})] == [3]
     assert calls.find("PUT") == []
-
-
-def test_it_can_begin_anew(calls: Calls) -> None:
-    calls.clear()
-    calls.assert_not_called()
-    assert str(calls) == "  no request has reached the sandbox"
 
 
 def test_every_filter_narrows_what_was_called() -> None:

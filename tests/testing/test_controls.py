@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.support.sandboxes import a_sandbox, consent, payment
+from tests.testing.sandboxes import a_sandbox, consent, payment
 from xs2a_sandbox.clock import BANK_ZONE, Clock
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.testing.sandbox import Sandbox

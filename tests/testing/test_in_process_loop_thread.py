@@ -27,17 +27,6 @@ async def late() -> None:
     await asyncio.sleep(DEADLINE * 10)
 
 
-def test_work_is_done_beside_the_caller(loop: LoopThread) -> None:
-    assert loop.run(name()) == "xs2a-sandbox"
-
-
-def test_a_caller_inside_a_loop_waits_too(loop: LoopThread) -> None:
-    async def caller() -> str:
-        return loop.run(name())
-
-    assert asyncio.run(caller()) == "xs2a-sandbox"
-
-
 def test_who_waits_too_long_is_told_and_the_work_ends(loop: LoopThread) -> None:
     ended = threading.Event()
 
@@ -52,14 +41,6 @@ def test_who_waits_too_long_is_told_and_the_work_ends(loop: LoopThread) -> None:
     assert ended.wait(DEADLINE)
 
 
-def test_an_error_is_the_callers(loop: LoopThread) -> None:
-    async def wrong() -> None:
-        raise ValueError("mine")
-
-    with pytest.raises(ValueError, match="mine"):
-        loop.run(wrong())
-
-
 def test_closing_ends_what_still_runs_and_the_thread() -> None:
     others = set(threading.enumerate())
     loop = LoopThread()
@@ -70,10 +51,6 @@ def test_closing_ends_what_still_runs_and_the_thread() -> None:
     assert set(threading.enumerate()) <= others
     assert loop.run(name()) == "xs2a-sandbox"
     loop.close()
-
-
-def test_closing_what_never_ran_is_nothing() -> None:
-    LoopThread().close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -285,19 +285,6 @@ def test_mistakes_are_told_without_a_traceback(pytester: pytest.Pytester, marker
     assert "another exception" not in result.stdout.str()
 
 
-def test_a_mistake_in_a_rule_has_its_line(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile('''
-        def test_one(xs2a):
-            xs2a.add_rule("""
-                match: {operation: account-list}
-                respnd: {status: 503}
-            """)
-    ''')
-    result = run(pytester)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E *<rule 1>:3:*: error unknown-key: unknown key respnd; did you mean respond?"])
-
-
 def test_files_are_found_beside_the_test(pytester: pytest.Pytester) -> None:
     folder = pytester.mkdir("deep")
     (folder / "answer.json").write_text('{"a": 1}')
@@ -306,20 +293,6 @@ def test_one(xs2a):
     xs2a.add_rule({"match": {"path": "/mine"}, "respond": {"file": "answer.json"}})
     assert xs2a.request("GET", "/mine").json() == {"a": 1}
 """)
-    run(pytester).assert_outcomes(passed=1)
-
-
-def test_it_works_inside_a_running_loop(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile("""
-        import asyncio
-
-        def test_one(xs2a):
-            async def app():
-                async with xs2a.async_client() as client:
-                    later = await client.get("/v1/accounts")
-                return [xs2a.request("GET", "/v1/accounts").status, later.status_code]
-            assert asyncio.run(app()) == [400, 400]
-    """)
     run(pytester).assert_outcomes(passed=1)
 
 

@@ -64,14 +64,6 @@ def test_redirects_are_followed(loop: LoopThread) -> None:
     assert answered.history[0].reason == "See Other"
 
 
-def test_a_stream_can_be_read_in_pieces(loop: LoopThread) -> None:
-    async def answer(request: Request) -> Response:
-        return Response(200, (), b"0123456789")
-
-    answered = session(RequestsAdapter(answer, loop)).get("https://bank.example/", stream=True)
-    assert list(answered.iter_content(4)) == [b"0123", b"4567", b"89"]
-
-
 @pytest.mark.parametrize("timeout", [None, 5, (1, 5), (1, None)])
 def test_timeouts_of_all_kinds(loop: LoopThread, timeout: Any) -> None:
     assert session(RequestsAdapter(echo, loop)).get("https://bank.example/", timeout=timeout).status_code == 200

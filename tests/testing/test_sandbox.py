@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from tests.support.doors import DEADLINE
-from tests.support.sandboxes import a_sandbox, blueprint
+from tests.testing.sandboxes import a_sandbox
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.errors import Unreadable
 from xs2a_sandbox.testing.sandbox import Sandbox
@@ -164,12 +164,6 @@ def test_a_fault_is_told(xs2a: Sandbox) -> None:
     assert xs2a.request("GET", "/mine").fault == "reset"
     with pytest.raises(httpx.ReadError), xs2a.client() as client:
         client.get("/mine")
-
-
-def test_the_blueprint_stays_as_it_was(xs2a: Sandbox) -> None:
-    before = len(blueprint().interface.rules)
-    xs2a.add_rule(UNAVAILABLE)
-    assert len(blueprint().interface.rules) == before
 
 
 @pytest.mark.parametrize("size", [USUAL.body + 1, USUAL.swallowed + 1])

@@ -5,7 +5,6 @@ import builtins
 import gzip
 import json
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -208,22 +207,6 @@ def test_many_at_once_from_one_loop(loop: LoopThread) -> None:
         return [answer.json()["target"] for answer in answers]
 
     assert asyncio.run(caller()) == [f"/{n}" for n in range(50)]
-
-
-def test_threads_share_an_adapter(loop: LoopThread) -> None:
-    adapter, seen = transports.requests_adapter(echo, loop), []
-
-    def ask(number: int) -> None:
-        with requests.Session() as session:
-            session.mount("https://", adapter)
-            seen.append(session.get(f"https://bank.example/{number}").json()["target"])
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(seen) == sorted(f"/{number}" for number in range(20))
 
 
 @pytest.mark.parametrize(("package", "make"), [("httpx", "httpx_transport"), ("requests", "requests_adapter")])

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import requests
 
-from tests.support.sandboxes import a_sandbox
+from tests.testing.sandboxes import a_sandbox
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.testing.server_process import Process, Served
 

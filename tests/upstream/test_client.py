@@ -1,7 +1,5 @@
 import asyncio
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -320,13 +318,6 @@ def test_files_are_checked_before_the_first_request(tmp_path: Path) -> None:
     check(RealBank("https://bank.example"))
     with pytest.raises(ConfigError, match="no-such-file"):
         check(RealBank("https://bank.example", ca=tmp_path / "no-such-file"))
-
-
-def test_aiohttp_waits_for_the_first_request() -> None:
-    code = "import sys; from xs2a_sandbox.upstream.client import Upstream; Upstream(); print('aiohttp' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-
-    assert done.stdout.strip() == "False"
 
 
 def test_a_connection_that_has_gone_stale_costs_no_request() -> None:

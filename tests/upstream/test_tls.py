@@ -93,10 +93,6 @@ def test_the_oldest_version_is_a_setting(files: dict[str, Path]) -> None:
     assert made(files, tls_minimum="1.3").minimum_version is ssl.TLSVersion.TLSv1_3
 
 
-def test_it_is_made_once(files: dict[str, Path]) -> None:
-    assert made(files, ca="ca") is made(files, ca="ca")
-
-
 def test_a_key_with_its_password_is_loaded(files: dict[str, Path]) -> None:
     made(files, client_cert="hidden certificate", client_key="encrypted", client_key_password="secret")
 

@@ -7,31 +7,12 @@ from xs2a_sandbox.campaign.judge import AppFinding
 from xs2a_sandbox.campaign.reports import table
 from xs2a_sandbox.testing.injected_fault import InjectedFault
 
-BEFORE = replace(FOUND, fault=InjectedFault("reset", "initiate-payment", 1), findings=())
-
-
-def test_a_row_has_the_results_of_a_point_by_their_faults() -> None:
-    other, payment = table.rows([GOOD, BEFORE, ALIKE, FOUND])
-
-    assert (other.point, other.cells, other.with_findings) == ("account-list 1", {"busy": [GOOD]}, 0)
-    assert payment.cells == {"reset": [BEFORE, FOUND], "html": [ALIKE]}
-    assert payment.results == [BEFORE, FOUND, ALIKE]
-    assert payment.with_findings == 2
-
-
-def test_the_faults_that_were_tried_most_often_are_the_first_columns() -> None:
-    assert table.columns([GOOD, ALIKE, BEFORE, FOUND]) == ["reset", "busy", "html"]
-
 
 def test_only_the_same_findings_of_one_point_are_one_group() -> None:
     elsewhere = replace(FOUND, fault=InjectedFault("reset", "initiate-payment", 2, "after"))
     worse = replace(FOUND, findings=(*FOUND.findings, AppFinding("recovery", "the next run fails")))
 
     assert table.groups([GOOD, FOUND, elsewhere, worse, ALIKE]) == [[FOUND, ALIKE], [elsewhere], [worse]]
-
-
-def test_a_verdict_is_one_word() -> None:
-    assert [table.verdict(result) for result in (GOOD, FOUND)] == ["ok", "found"]
 
 
 def test_the_summary_counts_what_was_tried_found_and_left_out() -> None:
@@ -44,9 +25,3 @@ def test_the_summary_counts_what_was_tried_found_and_left_out() -> None:
         "left out: 2 alike"
     )
     assert table.summary(replace(one, left_out={})) == "1 fault tried in 12 s, 0 with findings"
-
-
-def test_a_second_run_has_an_exit_status_where_there_was_one() -> None:
-    assert table.exits(GOOD) == "exit 1, then 0"
-    assert table.exits(replace(GOOD, statuses=(1,))) == "exit 1"
-    assert table.exits(replace(GOOD, statuses=(None, 0))) == "exit None, then 0"

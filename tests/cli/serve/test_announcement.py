@@ -1,7 +1,6 @@
 """What `serve` says before the first request."""
 
 import json
-import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,18 +17,6 @@ from xs2a_sandbox.state.sqlite import SqliteStore
 
 CONSENT = "11111111-1111-4111-8111-111111111111"
 ADDRESSES = Addresses("http://127.0.0.1:1", "http://127.0.0.1:2", "https://127.0.0.1:3", Path("/my folder/ca.pem"))
-
-
-def test_where_everything_is() -> None:
-    *lines, _ = announcement(Settings(), ADDRESSES, "in memory", CONSENT).splitlines()
-
-    assert lines[:5] == [
-        "proxy     http://127.0.0.1:1",
-        "base URL  http://127.0.0.1:2",
-        "          https://127.0.0.1:3",
-        "CA file   /my folder/ca.pem",
-        "state     in memory",
-    ]
 
 
 def test_which_loop_it_is() -> None:
@@ -51,16 +38,6 @@ def test_where_the_clock_stands() -> None:
 
 def test_a_door_that_is_off_is_not_announced() -> None:
     assert "https://127" not in announcement(Settings(), replace(ADDRESSES, tls=None), "", CONSENT)
-
-
-def test_the_command_runs_as_it_is_printed() -> None:
-    command = announcement(Settings(), ADDRESSES, "", CONSENT).splitlines()[-1]
-
-    assert shlex.split(command) == [
-        *["curl", "--cacert", "/my folder/ca.pem", "-x", "http://127.0.0.1:1"],
-        *["-H", "X-Request-ID: 99391c7e-ad88-49ec-a2ad-99ddcb1f7721"],
-        f"https://bank.example/v1/consents/{CONSENT}/status",
-    ]
 
 
 def test_the_password_is_not_printed() -> None:

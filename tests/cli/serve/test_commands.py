@@ -29,19 +29,6 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(main.cli, words, prog_name="xs2a-sandbox")
 
 
-def test_record_has_every_flag_of_serve() -> None:
-    serve, record = ({o for p in main.cli.commands[name].params for o in p.opts} for name in ("serve", "record"))
-    assert serve == record
-
-
-def test_record_is_serve_in_mode_record_whatever_the_file_says(served: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / "xs2a-sandbox.yaml").write_text("mode: spy\nbank: https://bank.example\n")
-    assert run("record").exit_code == 0
-    assert (served["settings"].mode, served["settings"].bank) == ("record", "https://bank.example")
-    assert run("serve").exit_code == 0
-    assert served["settings"].mode == "spy"
-
-
 def test_redaction_is_switched_off_by_typing_it_and_not_otherwise(
     served: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,8 +67,3 @@ def test_suggestions_can_be_read_and_ignore_just_that(tmp_path: Path) -> None:
     assert not ignoring.reason(Difference("member-missing", ("b",), ("b",)), None)
     assert ignoring.unused == ()
     assert "# no rule for member-missing at /b" in file.read_text()
-
-
-def test_nothing_to_suggest_is_a_file_too(tmp_path: Path) -> None:
-    (tmp_path / "ignore.yaml").write_text(as_yaml([], []))
-    assert read([tmp_path / "ignore.yaml"]) == []

@@ -31,18 +31,6 @@ def test_what_differs_in_all_elements_is_one_row() -> None:
     assert printed.count("  value ") == 1
 
 
-def test_what_differs_in_many_exchanges_is_one_row() -> None:
-    printed = text(*[({"a": number, "b": 1}, {"a": number + 1, "b": 1}) for number in range(20)], ({"a": 1}, {"a": 1}))
-    assert "(none), in 20 of 21 exchanges" in printed
-    assert printed.count("  value ") == 1
-
-
-def test_what_is_equal_is_only_counted() -> None:
-    printed = text(({"a": 1}, {"a": 1}))
-    assert "GET /v1/things" not in printed
-    assert "compared with bank: 1 same, 0 differ, 1 skipped; differences: 0 high, 0 medium" in printed
-
-
 def test_a_terminal_obeys_nothing_that_an_answer_holds() -> None:
     assert "\x1b" not in text(({"a": "\x1b[31m"}, {"a": "[bold]x"}))
     assert "[bold]x" in text(({"a": "\x1b[31m"}, {"a": "[bold]x"}))

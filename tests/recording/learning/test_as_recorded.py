@@ -32,12 +32,3 @@ def test_a_consent_of_before_is_the_only_one_that_will_do() -> None:
     (rule,) = rules(balances("1", 10, "old"))
     assert rule["match"]["headers"] == {"Consent-ID": "old"}
     assert "when" not in rule["match"]
-
-
-def test_an_endpoint_of_the_banks_own_has_a_path() -> None:
-    (rule,) = rules(taped("/x/v1/branches/12345678901", {"city": "Ulm"}))
-    assert rule["match"] == {"method": "GET", "path": "/v1/branches/{id}", "where": {"id": "12345678901"}}
-    assert (rule["require"], rule["doc"]) == (
-        "none",
-        "Recorded 2026-11-21: as it was answered, whatever has happened since.",
-    )

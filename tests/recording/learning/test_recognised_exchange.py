@@ -42,14 +42,6 @@ def test_what_the_dialect_does_not_have_is_no_operation_of_it(target: str) -> No
     assert one(taped(target)).operation is None
 
 
-def test_parameters_are_those_of_the_operation() -> None:
-    assert one(taped("/x/v1/payments/giro/p-1/status")).parameters == {
-        "service": "payments",
-        "product": "giro",
-        "paymentId": "p-1",
-    }
-
-
 def test_ids_are_made_by_answers_that_give_them_out() -> None:
     assert one(taped("/v1/consents", {"consentId": "c-1"}, "POST", status=201)).made == {"consentId": "c-1"}
     assert one(taped("/v1/consents/c-1", {"consentId": "c-1"}, "PUT")).made == {}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.counting_bank import ENDS, RULE, CountingBank
-from tests.support.sandboxes import a_sandbox
+from tests.testing.intercept.counting_bank import ENDS, RULE, CountingBank
+from tests.testing.sandboxes import a_sandbox
 from xs2a_sandbox.testing.sandbox import Sandbox
 
 

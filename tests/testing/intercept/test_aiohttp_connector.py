@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 import uvloop
 
-from tests.support.counting_bank import FROM_BANK, FROM_SANDBOX, HOST, CountingBank
+from tests.testing.intercept.counting_bank import FROM_BANK, FROM_SANDBOX, HOST, CountingBank
 from xs2a_sandbox.testing.sandbox import Sandbox
 
 

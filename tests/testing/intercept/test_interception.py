@@ -14,8 +14,8 @@ import pytest
 import requests
 import urllib3
 
-from tests.support.counting_bank import FROM_BANK, FROM_SANDBOX, HOST, RULE, CountingBank
-from tests.support.sandboxes import LOOP, a_sandbox, blueprint
+from tests.testing.intercept.counting_bank import FROM_BANK, FROM_SANDBOX, HOST, RULE, CountingBank
+from tests.testing.sandboxes import LOOP, a_sandbox, blueprint
 from xs2a_sandbox.testing.sandbox import Sandbox
 
 

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from tests.support.doors import DEADLINE
-from tests.support.sandboxes import LOOP
+from tests.testing.sandboxes import LOOP
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.testing.intercept.lines import Caller, Lines
@@ -57,27 +57,3 @@ def test_a_request_is_for_whom_it_names_else_for_whom_was_connected_to(
     told.lines.close()
     (request,) = told.requests
     assert (request.scheme, request.host, request.target) == place
-
-
-def test_several_requests_share_a_line() -> None:
-    told = Told()
-    with told.open(Origin("https", "bank.test", 443)) as near:
-        for number in range(3):
-            assert ask(near, b"GET /%d HTTP/1.1\r\nHost: bank.test" % number).endswith(b"nothing")
-    told.lines.close()
-    assert [request.target for request in told.requests] == ["/0", "/1", "/2"]
-
-
-def test_a_client_that_has_waited_too_long_is_told_and_hung_up_on() -> None:
-    told = Told(seconds=1)
-    with told.open(Origin("https", "bank.test", 443)) as near:
-        assert ask(near, b"GET /late HTTP/1.1\r\nHost: bank.test") == b""
-    told.lines.close()
-    assert told.gave_up == 1
-
-
-def test_lines_that_are_closed_end() -> None:
-    told = Told()
-    with told.open(Origin("https", "bank.test", 443)) as near:
-        told.lines.close()
-        assert near.recv(1) == b""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import uvloop
 
-from tests.support.counting_bank import HOST, CountingBank
+from tests.testing.intercept.counting_bank import HOST, CountingBank
 from xs2a_sandbox.testing.intercept import way_out
 from xs2a_sandbox.testing.sandbox import Sandbox
 
