@@ -41,3 +41,11 @@ def test_a_body_is_what_is_written_or_a_file_byte_for_byte(tmp_path: Path, monke
     assert read_body(f"@{file}") == b"\xff\r\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{}\n")))
     assert read_body("@-") == b"{}\n"
+
+
+@pytest.mark.parametrize("command", ["reset", "state", "clock"])
+def test_only_flags_that_say_where(command: str) -> None:
+    flags = {flag for parameter in main.cli.commands[command].params for flag in parameter.opts if "-" in flag}
+
+    assert {"--host", "--port", "--confdir", "--session"} <= flags
+    assert not {"--proxy-port", "--cassettes", "--state"} & flags

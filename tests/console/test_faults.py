@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.console.browser import Browser
+from xs2a_sandbox.console.visit import wrong_field
 
 
 def test_faults_are_added_listed_and_removed(browser: Browser) -> None:
@@ -65,3 +66,18 @@ def test_a_fault_is_listed_in_words(browser: Browser, form: dict[str, str], word
     ((what, whom),) = re.findall(r"<strong>fault-1</strong></td><td>([^<]*)</td><td>([^<]*)</td>", listed)
     assert what == words
     assert requests in whom
+
+
+@pytest.mark.parametrize(
+    ("problem", "sent", "field"),
+    [
+        ("status must be a whole number", {}, "status"),
+        ("next: 0 is less than 1", {"status": "0"}, "next"),
+        ("there is no operation 'acount-list'", {"rule": "acount-list"}, "operation"),
+        ("there is no 'acount-list', is it account-list?", {"rule": "acount-list"}, "rule"),
+        ("something else is wrong", {"rule": "", "status": "503"}, ""),
+        ("", {"rule": "x"}, ""),
+    ],
+)
+def test_a_refusal_is_about_the_field_that_it_names_or_quotes(problem: str, sent: dict[str, str], field: str) -> None:
+    assert wrong_field(problem, ("operation", "status", "rule", "next"), sent) == field

@@ -42,3 +42,9 @@ def test_payments_by_status_and_product(data: BankData) -> None:
 def test_dates_are_those_of_the_day(data: BankData) -> None:
     later = BankData(bundled_engine().testdata, date(2027, 11, 21))
     assert data.consents[data.consent()]["lastActionDate"] < later.consents[later.consent()]["lastActionDate"]
+
+
+def test_the_rest_by_id(data: BankData) -> None:
+    assert data.accounts["AT459880000010204711"]["psuId"] == "anna"
+    assert data.psus["anna"]["password"] == "alpenrose"
+    assert data.card_accounts

@@ -74,3 +74,9 @@ def test_every_filter_narrows_what_was_called() -> None:
     parameters = inspect.signature(Calls.assert_called).parameters.keys() - {"self", "times"}
     # A test has one session, and begins anew with `clear`; the console turns pages and looks for any text.
     assert parameters == {filter_.name for filter_ in FILTERS} - {"session", "since", "before", "text"}
+
+
+def test_it_can_begin_anew(calls: Calls) -> None:
+    calls.clear()
+    calls.assert_not_called()
+    assert str(calls) == "  no request has reached the sandbox"

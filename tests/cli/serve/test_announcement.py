@@ -163,3 +163,15 @@ def test_serve_warns_of_listening_everywhere(form: str, tmp_path: Path) -> None:
             assert json.loads(line).keys() == {"time", "level", "message"}
         else:
             assert " warning listening on every address of this machine: whoever reaches it" in line
+
+
+def test_where_everything_is() -> None:
+    *lines, _ = announcement(Settings(), ADDRESSES, "in memory", CONSENT).splitlines()
+
+    assert lines[:5] == [
+        "proxy     http://127.0.0.1:1",
+        "base URL  http://127.0.0.1:2",
+        "          https://127.0.0.1:3",
+        "CA file   /my folder/ca.pem",
+        "state     in memory",
+    ]

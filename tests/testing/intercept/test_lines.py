@@ -57,3 +57,11 @@ def test_a_request_is_for_whom_it_names_else_for_whom_was_connected_to(
     told.lines.close()
     (request,) = told.requests
     assert (request.scheme, request.host, request.target) == place
+
+
+def test_a_client_that_has_waited_too_long_is_told_and_hung_up_on() -> None:
+    told = Told(seconds=1)
+    with told.open(Origin("https", "bank.test", 443)) as near:
+        assert ask(near, b"GET /late HTTP/1.1\r\nHost: bank.test") == b""
+    told.lines.close()
+    assert told.gave_up == 1
