@@ -548,6 +548,17 @@ def test_the_id_of_a_request_is_told_where_it_is_one(client: Client) -> None:
     assert [entry.request_id for entry in entries] == [uuid, None, None, None, None]
 
 
+def test_an_answer_that_leads_elsewhere_has_no_reason_to_fail(tmp_path: Path) -> None:
+    case = "rules: [{id: mine, match: {path: /mine}, respond: {status: 303, headers: {Location: /there}}}]"
+    client = Client(an_engine(layers=cassette(tmp_path, case)))
+    entries: list[LogEntry] = []
+    client.engine.on_exchange = entries.append
+
+    client.get("/mine")
+
+    assert [(entry.status, entry.reason) for entry in entries] == [(303, None)]
+
+
 def test_the_name_of_an_error_is_told(client: Client, tmp_path: Path) -> None:
     case = "rules: [{id: mine, match: {path: /mine}, respond: {error: payment-unknown, values: {name: x}}}]"
     client = Client(an_engine(layers=cassette(tmp_path, case)))

@@ -75,3 +75,12 @@ def test_who_is_busy_is_waited_for(waits: list[float]) -> None:
 
     assert asyncio.run(kept(store, attempt)) == "kept"
     assert not waits
+
+
+def test_other_errors_are_not_tried_again(waits: list[float]) -> None:
+    def attempt(documents: Documents) -> None:
+        raise KeyError("a bug")
+
+    with pytest.raises(KeyError):
+        asyncio.run(kept(MemoryStore(), attempt))
+    assert not waits
