@@ -18,10 +18,10 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
+from tests.architecture.travelling import TRAVEL_TO, timeless
 from tests.contract import bodies, facts
 from tests.support.doors import trusting, wait_until
 from tests.support.serving import Serving, served
-from tests.support.travelling import TRAVEL_TO, timeless
 
 ROOT = Path(__file__).resolve().parents[2]
 VIENNA = ZoneInfo("Europe/Vienna")
@@ -90,7 +90,17 @@ def test_the_suite_passes(place: Place, part: str) -> None:
 def passes(place: Place, part: str) -> None:
     outer = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-m", "pytest", "-p", "tests.support.travelling", "-p", "no:xdist", "-m", "not slow"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.architecture.travelling",
+        "-p",
+        "no:xdist",
+        "-m",
+        "not slow",
+    ]
     run = subprocess.run(
         [*command, "-W", "ignore", "--tb", "short", *PARTS[part]],
         cwd=ROOT,
@@ -142,7 +152,7 @@ class App:
 def travelled(place: Place, directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serving]:
     for name, value in place.environment.items():
         monkeypatch.setenv(name, value)
-    with served(directory, entry="tests.support.travelling") as sandbox:
+    with served(directory, entry="tests.architecture.travelling") as sandbox:
         yield sandbox
 
 

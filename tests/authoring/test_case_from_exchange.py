@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.engine_client import Client, an_engine
-from tests.support.tried_example import run
+from tests.support.linting import run
 from xs2a_sandbox.authoring.case_from_exchange import case_from
 from xs2a_sandbox.authoring.examples import examples
 from xs2a_sandbox.cassette.rule_text import read_rules

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.tried_example import run
+from tests.support.linting import run
 from xs2a_sandbox.authoring.examples import Example, compare, compose, examples
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine, build
@@ -85,12 +85,6 @@ def test_a_query_that_is_null_is_not_sent(tmp_path: Path) -> None:
     )
     (entry,) = own(built, tmp_path)
     assert compose(entry).target == "/mirror/hello/x"
-
-
-def test_a_gap_in_the_path_is_a_complaint(tmp_path: Path) -> None:
-    built = engine(tmp_path, REQUESTS + "      - {request: {}, expect: {status: 200}}\n")
-    (entry,) = own(built, tmp_path)
-    assert run(built, entry) == ["the example does not say what {rest} is; give it under where"]
 
 
 def test_each_example_has_a_session_of_its_own(tmp_path: Path) -> None:

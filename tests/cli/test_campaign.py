@@ -85,15 +85,6 @@ def test_one_that_is_stopped_says_how_to_continue(tmp_path: Path) -> None:
     assert again.returncode == 0
 
 
-@pytest.mark.slow
-def test_a_choice_that_leaves_nothing_names_what_there_is(tmp_path: Path) -> None:
-    campaign = run(tmp_path, "--choose", "nothing-like-it")
-    output = campaign.communicate(timeout=10 * DEADLINE)[0]
-    assert campaign.returncode == 2
-    assert "--choose leaves none of the " in output
-    assert "faults, which are: consent-status 1: " in output
-
-
 PAYS_AGAIN = f"""
 import json, os, urllib.request
 body = {{"debtorAccount": {{"iban": "AT459880000010204711"}}, "instructedAmount": {{"amount": "1", "currency": "EUR"}}}}

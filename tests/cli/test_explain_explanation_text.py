@@ -1,7 +1,5 @@
 """What a terminal shows: 80 columns, plain, everything that the JSON says."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.contract import facts
@@ -78,7 +76,3 @@ def test_nothing_is_wider_than_a_terminal(bank: Engine) -> None:
         explanation = printed.partition("This would answer it")[0]
         assert max(map(len, explanation.splitlines())) <= 80
         assert explanation.replace("\n", "").isprintable()
-
-
-def test_the_page_and_the_repository_are_named_relatively(bank: Engine) -> None:
-    assert str(Path.cwd()) not in text(explained(bank, "GET", "/v1/acounts"))

@@ -156,24 +156,6 @@ def test_a_journey_compares_with_its_recording() -> None:
     assert with_differences(result.compared) == []
 
 
-def test_a_journey_that_an_app_makes_now_is_compared_beside_it() -> None:
-    bank, sandbox = Renamed(an_engine(), "B"), Renamed(an_engine(), "S")
-    comparison = compare(sandbox.answer, bank.answer, allow_writes=True)
-    found: list[Compared | None] = []
-
-    async def app() -> None:
-        async def ask(request: Request) -> Response:
-            response = await sandbox.answer(request)
-            found.append(await comparison.beside(request, response, "sandbox"))
-            return response
-
-        await journey(ask)
-
-    asyncio.run(app())
-    assert with_differences(tuple(one for one in found if one)) == []
-    assert len(found) >= 16
-
-
 def test_the_app_may_have_its_answers_from_the_bank() -> None:
     bank, sandbox = Renamed(an_engine(), "B"), Renamed(an_engine(), "S")
     comparison = compare(sandbox.answer, bank.answer)

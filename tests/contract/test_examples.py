@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.tried_example import run
+from tests.support.linting import run
 from xs2a_sandbox.authoring.examples import Example, examples
 from xs2a_sandbox.bundled import dialects
 from xs2a_sandbox.config import Settings

@@ -25,7 +25,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.doors import DEADLINE
-from tests.support.tried_example import run
+from tests.support.linting import run
 from xs2a_sandbox.authoring import lint, lint_answers, new_case
 from xs2a_sandbox.authoring import lint as unused
 from xs2a_sandbox.authoring.examples import examples

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.taping import URL, bank_of_things, tape, taped
-from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.routes import LeftOut, RoutedExchange, Routes, by_route, read
 
@@ -38,10 +37,6 @@ def test_each_has_its_number_its_file_and_its_route(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        (taped("/v1/things", cut=True), "not recorded to the end"),
-        (taped("/v1/things", status=101), "an answer with status 101"),
-        (taped("/v1/things", method="PURGE"), "no method PURGE"),
-        (taped("/v1/things", method="POST", body=b"x" * (USUAL.body + 1)), "larger than the sandbox takes"),
         (taped("things"), "its path is no path"),
         (noted(b'{"notRecorded":"application/json, 7 bytes"}'), "not recorded (application/json, 7 bytes: its form"),
         (
@@ -89,15 +84,6 @@ def test_what_the_bank_said_first_is_told_from_what_the_app_said(tmp_path: Path)
         taped(f"/v1/things/{A}", {"id": A, "x": other}),
     )
     assert routed(tmp_path)[1] == {A: 1}
-
-
-def test_all_files_count_for_each_path(tmp_path: Path) -> None:
-    tape(tmp_path / "tape", taped("/v1/things"), taped("/v1/things/1"), name="20261120T101112Z")
-    tape(tmp_path / "tape", taped("/v1/things"), taped("/v1/things"))
-    left_out: list[LeftOut] = []
-    groups = list(by_route(routed(tmp_path)[0], left_out))
-    assert [[one.number for one in group] for group in groups] == [[1, 3, 4], [2]]
-    assert left_out == []
 
 
 def test_of_two_banks_the_later_one_counts(tmp_path: Path) -> None:

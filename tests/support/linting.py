@@ -1,10 +1,13 @@
-"""Files held against lint, beside the bundled ones."""
+"""Files held against lint, beside the bundled ones, and their examples tried."""
 
+import asyncio
 from pathlib import Path
 from textwrap import dedent
 
+from xs2a_sandbox.authoring.examples import Example, compare, compose
 from xs2a_sandbox.authoring.lint import check
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import Problem
 
 
@@ -22,3 +25,12 @@ def problems_of(tmp_path: Path, **files: str) -> list[Problem]:
 
 def places_of(problems: list[Problem]) -> list[str]:
     return [f"{p.line}:{p.column} {p.code}" for p in problems]
+
+
+def run(engine: Engine, entry: Example) -> list[str]:
+    """Complaints of what differs from what is expected. It runs in a session of its own."""
+    try:
+        request = compose(entry)
+    except ValueError as error:
+        return [str(error)]
+    return compare(entry.expect, asyncio.run(engine.answer(request)))

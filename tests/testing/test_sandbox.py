@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from pathlib import Path
 from uuid import uuid4
 
 import httpx
@@ -128,11 +127,6 @@ def test_the_state_stays_when_a_rule_is_added(xs2a: Sandbox) -> None:
     assert xs2a.clock.today.year == 2030
 
 
-def test_a_sequence_has_its_turns(xs2a: Sandbox) -> None:
-    xs2a.add_rule({"match": {"operation": "account-list"}, "sequence": [{"status": 503}, {"status": 202}]})
-    assert [status(xs2a) for _ in range(3)] == [503, 202, 202]
-
-
 @pytest.mark.parametrize(
     ("rules", "code"),
     [
@@ -150,13 +144,6 @@ def test_what_lint_refuses_is_refused_and_nothing_is_added(xs2a: Sandbox, rules:
     assert "<rule " in str(caught.value)
     assert status(xs2a) == 200
     assert repr(xs2a) == "<Sandbox 1 exchanges, 0 rules added>"
-
-
-def test_a_rule_may_name_a_file_beside_the_test(tmp_path: Path) -> None:
-    (tmp_path / "answer.json").write_text('{"from": "file"}')
-    xs2a = a_sandbox(tmp_path)
-    xs2a.add_rule({"match": {"path": "/mine"}, "respond": {"file": "answer.json"}})
-    assert xs2a.request("GET", "/mine").json() == {"from": "file"}
 
 
 def test_a_fault_is_told(xs2a: Sandbox) -> None:

@@ -5,7 +5,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.support.certificates import ca, issued
-from tests.support.linted import findings
+from tests.tpp.linted import findings
 from xs2a_sandbox.tpp.issuing import Issued
 
 QSEAL = "NCP-LEGAL-PERSON-CERTIFICATE"

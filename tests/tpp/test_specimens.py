@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.support.certificates import ca, particulars
-from tests.support.linted import findings
+from tests.tpp.linted import findings
 from xs2a_sandbox.tpp import certificate
 from xs2a_sandbox.tpp.judgement import mistake
 from xs2a_sandbox.tpp.mistakes import MISTAKES

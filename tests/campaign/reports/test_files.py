@@ -2,23 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
 from tests.campaign.results_made_up import FOLDER, GOOD, RESULTS
 from xs2a_sandbox.campaign.reports import files
-from xs2a_sandbox.campaign.reports.html import as_html
 from xs2a_sandbox.errors import UserMistake
-
-
-def test_the_name_of_a_file_says_its_form(tmp_path: Path) -> None:
-    files.write(tmp_path / "report.xml", RESULTS, FOLDER)
-    files.write(tmp_path / "report.html", RESULTS, FOLDER)
-
-    root = ElementTree.parse(tmp_path / "report.xml").getroot()
-    assert (root.tag, root.get("name")) == ("testsuites", "xs2a-sandbox campaign")
-    assert (tmp_path / "report.html").read_text() == as_html(RESULTS, FOLDER)
 
 
 def test_findings_take_the_place_of_older_ones(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Another time than it is: for a run of pytest, and for `xs2a-sandbox`.
 
-`pytest -p tests.support.travelling` begins every test at TRAVEL_TO, an ISO time with its offset; for `python -m
-tests.support.travelling serve …` time stands still there until it listens. From then on time passes.
+`pytest -p tests.architecture.travelling` begins every test at TRAVEL_TO, an ISO time with its offset; for `python -m
+tests.architecture.travelling serve …` time stands still there until it listens. From then on time passes.
 """
 
 import os
