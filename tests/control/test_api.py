@@ -89,6 +89,7 @@ def test_a_document_is_deleted(admin: Admin) -> None:
         (b"[]", "must be a JSON object, not a list"),
         (b"null", "must be a JSON object, not null"),
         (b"3.5", "must be a JSON object, not a number"),
+        (b"true", "must be a JSON object, not true or false"),
         (b'"a"', "must be a JSON object, not a text"),
         (b'{"a": NaN}', "NaN is not a value at line 1"),
         (b'{"a": 1, "a": 2}', "'a' is sent twice"),

@@ -578,6 +578,17 @@ def test_the_name_of_an_error_is_told(client: Client, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("status", "has_reason"), [(303, False), (399, False), (400, True)])
+def test_an_answer_has_a_reason_from_400_on(cases: Callable[..., Client], status: int, has_reason: bool) -> None:
+    client = cases(f"rules: [{{id: mine, match: {{path: /mine}}, respond: {{status: {status}, body: {{}}}}}}]")
+    entries: list[LogEntry] = []
+    client.engine.on_exchange = entries.append
+
+    client.get("/mine")
+
+    assert [entry.reason is not None for entry in entries] == [has_reason]
+
+
 def test_a_listener_that_fails_costs_no_answer(client: Client) -> None:
     def fail(exchange: LogEntry) -> None:
         raise BrokenPipeError

@@ -8,3 +8,10 @@ def test_endless_texts_are_cut() -> None:
     assert mistake.log_text
     assert len(mistake.log_text) < 10_000
     assert len(str(mistake.described)) < 10_000
+
+
+def test_both_texts_are_shown() -> None:
+    mistake = invalid("it was another one", "a: 1\nb: 2", SignedText("b: 2\r\na: 1", "in reverse order"))
+    assert mistake.text == "it was another one: in reverse order"
+    assert mistake.log_text == "the signing string is 'a: 1\\nb: 2', the client signed 'b: 2\\r\\na: 1'"
+    assert mistake.described["clientSigned"] == {"difference": "in reverse order", "text": ["b: 2\r", "a: 1"]}
