@@ -42,7 +42,7 @@ def engine(state: str = "memory:", cassettes: Sequence[Path] = (), testdata: Pat
 
 def requests(engine: Engine) -> dict[str, Request]:
     """The three that have a budget: of the valid consents, the one whose account has about 20 transactions booked."""
-    data = engine.testdata.at(Clock().today())
+    data = engine.parts.testdata.at(Clock().today())
 
     def booked(consent: str) -> int:
         (iban,) = data["consents"][consent]["accounts"]

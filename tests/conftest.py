@@ -13,13 +13,12 @@ from httpx._transports import default as transports
 from hypothesis import settings
 
 from tests.support.turns import take_turns
-from xs2a_sandbox.bank import TestData, testdata
+from xs2a_sandbox.bank import TestData, loading, testdata
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import reader
 from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.documents import Schemas, schema_files, yaml_reader
 from xs2a_sandbox.documents.yaml_reader import Document
-from xs2a_sandbox.engine import build
 from xs2a_sandbox.errors import Problem
 
 # No deadline: a machine that is busy with other tests is not what is tried.
@@ -76,7 +75,7 @@ def _bundled_testdata_is_read_once() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _bundled_schemas_and_cassettes_are_read_once() -> Iterator[None]:
     """They never change either: else each engine that is built checks all schemas and compiles its dialect."""
-    schemas, check, read, parse = build._schemas, schema_files.check, yaml_reader.read, reader.parse
+    schemas, check, read, parse = loading._schemas, schema_files.check, yaml_reader.read, reader.parse
     bundled_schemas, root = Schemas([bundled("schemas")]), bundled("cassettes")
     sound = cache(lambda: check(bundled_schemas))
     once = cache(read)
@@ -107,7 +106,7 @@ def _bundled_schemas_and_cassettes_are_read_once() -> Iterator[None]:
         return cassettes[id(document)]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "_schemas", lambda: schemas() if has_its_own() else bundled_schemas)
+        patch.setattr(loading, "_schemas", lambda: schemas() if has_its_own() else bundled_schemas)
         patch.setattr(schema_files, "check", lambda files: list(sound()) if files is bundled_schemas else check(files))
         patch.setattr(yaml_reader, "read", document_of)
         patch.setattr(reader, "parse", parsed)

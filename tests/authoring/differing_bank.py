@@ -20,7 +20,7 @@ from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.compare.states import ReportedState, Thing
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.yaml_writer import yaml_text
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.state import MemoryStore
@@ -56,11 +56,15 @@ def engine(folder: Path, *quirks: str) -> Engine:
     schemas = Schemas([bundled("schemas")])
     data = folder / "testdata.yaml"
     return Engine(
-        Banks(Bank(layers.read([[folder], *([bundled_quirks()[quirk]] for quirk in quirks)], schemas, NAMED), schemas)),
-        MemoryStore(),
-        testdata.load([data if data.exists() else bundled("cassettes") / "testdata.yaml"]),
-        limits=limits(),
-        clock=Clock(frozen=START),
+        Parts(
+            Banks(
+                Bank(layers.read([[folder], *([bundled_quirks()[quirk]] for quirk in quirks)], schemas, NAMED), schemas)
+            ),
+            MemoryStore(),
+            testdata.load([data if data.exists() else bundled("cassettes") / "testdata.yaml"]),
+            limits=limits(),
+            clock=Clock(frozen=START),
+        )
     )
 
 

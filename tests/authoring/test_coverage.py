@@ -17,7 +17,7 @@ def exchange(rule: str | None = None, error: str | None = None) -> LogEntry:
 
 def test_what_answered_is_exercised(tmp_path):
     bank, tally = an_engine(layers=cassette(tmp_path, CASES)), CoverageTally()
-    bank.on_exchange = tally.add
+    bank.use(on_exchange=tally.add)
     client = Client(bank)
 
     client.get("/v1/accounts")

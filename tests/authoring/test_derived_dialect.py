@@ -300,7 +300,7 @@ def test_where_the_draft_fails_nothing_is_learned_of_the_banks_errors(
     def fail(*_: object) -> None:
         raise KeyError("scaStatus")
 
-    monkeypatch.setattr("xs2a_sandbox.bank.bank.Bank.perform", fail)
+    monkeypatch.setattr("xs2a_sandbox.bank.bank.Bank.answer", fail)
     derived = learn(tmp_path, recorded())
     changes = yaml_reader.parse(derived.files["dialect.yaml"], Path("dialect.yaml")).value.get("changes", {})
     assert "internal" not in changes.get("errors", {})

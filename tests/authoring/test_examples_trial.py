@@ -26,7 +26,7 @@ rules:
 
 def tried(tmp_path: Path, text: str = RULES) -> list[Trial]:
     bank = an_engine(layers=cassette(tmp_path, text))
-    return [one for one in trials(bank.interface, bank.schemas, bank.testdata) if one.entry.owner.id == "mine"]
+    return [one for one in trials(bank.interface, bank.schemas, bank.parts.testdata) if one.entry.owner.id == "mine"]
 
 
 def test_what_becomes_of_each(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,12 +10,12 @@ import yaml
 
 from xs2a_sandbox.authoring import init_files as starter
 from xs2a_sandbox.authoring.lint import check
+from xs2a_sandbox.bank import loading
 from xs2a_sandbox.bundled import QUIRKS, SCA_PAGES, SCENARIOS, bundled
 from xs2a_sandbox.clock import BANK_ZONE
 from xs2a_sandbox.config import Settings, settings
 from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.documents.yaml_reader import parse
-from xs2a_sandbox.engine import build as assembly
 from xs2a_sandbox.errors import UserMistake
 
 
@@ -44,12 +44,12 @@ def test_cases_of_whoever_works_in_a_checkout_are_nobody_elses(tmp_path: Path, m
     shutil.copytree(bundled("cassettes"), checkout)
     (checkout / "cases/mine.yaml").write_text("cassette: 1\nruls: []\n")
     monkeypatch.setattr(starter, "bundled", lambda name: checkout if name == "cassettes" else bundled(name))
-    monkeypatch.setattr(assembly, "bundled", lambda name: checkout if name == "cassettes" else bundled(name))
+    monkeypatch.setattr(loading, "bundled", lambda name: checkout if name == "cassettes" else bundled(name))
     monkeypatch.chdir(tmp_path)
 
     assert tmp_path / "new/cassettes/cases/example.yaml" in starter.write(tmp_path / "new")
     assert not (tmp_path / "new/cassettes/cases/mine.yaml").exists()
-    assert assembly.read(Settings()).problems == []
+    assert loading.read(Settings()).problems == []
 
 
 def test_the_settings_hold_when_they_are_uncommented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from xs2a_sandbox.authoring.lint_answers import dry_run
 def problems(tmp_path: Path, rule: str) -> list[str]:
     bank = an_engine(layers=cassette(tmp_path, f"rules:\n  - {rule}\n"))
     (mine,) = [one for one in bank.interface.rules if one.id == "mine"]
-    return [f"{p.column} {p.code}: {p.text}" for p in dry_run(mine, bank.interface, bank.schemas, bank.testdata)]
+    return [f"{p.column} {p.code}: {p.text}" for p in dry_run(mine, bank.interface, bank.schemas, bank.parts.testdata)]
 
 
 @pytest.mark.parametrize(

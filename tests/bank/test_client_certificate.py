@@ -13,7 +13,7 @@ from xs2a_sandbox.bank import Bank, Banks
 from xs2a_sandbox.bank.client_certificate import trust_nobody
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.checks import Profile
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.state import MemoryStore
 from xs2a_sandbox.tpp.trust_service import Trust
 
@@ -33,8 +33,8 @@ def bank(*checks: str, profile: Profile = "documented", trust: Callable[[], Trus
     real = RealBank(checks=checks, profile=profile)
     believed = trust or (lambda: Trust((ca().certificate,)))
     banks = Banks(Bank(known.interface, known.schemas, real, trust=believed))
-    engine = Engine(banks, MemoryStore(), known.testdata, limits=known.limits)
-    engine.admin_token = "admin"
+    engine = Engine(Parts(banks, MemoryStore(), known.parts.testdata, limits=known.parts.limits))
+    engine.use(admin_token="admin")
     return Client(engine)
 
 

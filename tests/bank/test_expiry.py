@@ -58,7 +58,7 @@ def test_a_token_is_over(bank: Client) -> None:
 def test_no_token_that_is_good(bank: Client, token: str) -> None:
     """Who wished for it is told that it changes nothing."""
     log: list[LogEntry] = []
-    bank.engine.on_exchange = log.append
+    bank.engine.use(on_exchange=log.append)
     path = f"/v1/consents/{facts.consent()}/status"
     assert bank.get(path, headers={"Authorization": token, "X-Sandbox-Prefer": "expires=token"}).status == 401
     (entry,) = log

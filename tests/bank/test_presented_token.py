@@ -19,7 +19,7 @@ TOKEN = {"Authorization": "Bearer t1"}
 def client(scope: str | None) -> Client:
     """A session with a token of this scope."""
     engine = an_engine(real=RealBank(checks=("token",)))
-    engine.admin_token = "admin"
+    engine.use(admin_token="admin")
     one = Client(engine)
     document = {"client": "demo-tpp", "expires": "2999-01-01T00:00:00+01:00", "scope": scope}
     assert one.request("PUT", "/_sandbox/state/tokens/t1", headers=ADMIN, json=document).status == 201
@@ -63,7 +63,7 @@ def code(answer: Answer) -> str:
 
 def test_a_token_that_was_revoked_is_unknown() -> None:
     engine = speaking("berlin-group-1.3")
-    engine.admin_token = "admin"
+    engine.use(admin_token="admin")
     one = Client(engine)
     assert one.request("PUT", "/_sandbox/checks", headers=ADMIN, json={"checks": ["token"]}).status == 200
     form = {"Content-Type": "application/x-www-form-urlencoded", "X-Request-ID": None}
@@ -92,7 +92,7 @@ def binding(tmp_path: Path) -> Client:
         "{expires_in: 599, grants: [client_credentials, refresh_token], certificate_bound: true}}]\n"
     )
     engine = speaking("berlin-group-1.3", tmp_path)
-    engine.admin_token = "admin"
+    engine.use(admin_token="admin")
     one = Client(engine)
     assert one.request("PUT", "/_sandbox/checks", headers=ADMIN, json={"checks": ["token"]}).status == 200
     return one

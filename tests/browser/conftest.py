@@ -105,9 +105,9 @@ class Served(Client):
 
 @pytest.fixture
 def client() -> Iterator[Client]:
-    engine = an_engine(display=bundled_engine().display)
+    engine = an_engine(display=bundled_engine().parts.display)
     with opened(lambda: direct_door(engine.answer)) as (door, loop):
-        engine.public_url = f"http://127.0.0.1:{door.port}"
+        engine.use(public_url=f"http://127.0.0.1:{door.port}")
         yield Served(engine, loop=loop)
 
 

@@ -75,9 +75,11 @@ HOSTILE = [
 def signed_in(client: Client, page: Any, tmp_path: Path) -> str:
     """The address of a sandbox whose console the page is signed in to."""
     engine = client.engine
-    engine.admin_token, base_url = TOKEN, engine.public_url
+    engine.use(admin_token=TOKEN)
+    base_url = engine.parts.public_url
     addresses = Addresses("http://127.0.0.1:1", base_url, None, tmp_path / "ca.pem")
-    engine.introduce(FrontPage(addresses, None), Console(engine, Settings(confdir=tmp_path), base_url, "a run"))
+    console = Console(engine, Settings(confdir=tmp_path), base_url, "a run")
+    engine.use(front_page=FrontPage(addresses, None), console=console)
     page.goto(sign_in.link(base_url, TOKEN))
     assert page.url == f"{base_url}/_sandbox/"
     return base_url
@@ -114,7 +116,7 @@ def test_every_page(inspector: Inspector, client: Client, tmp_path: Path, monkey
     problem = (
         "cases/mine.yaml:5:7: error key-unknown: there is no opertion\n          opertion: account-list\n          ^"
     )
-    client.engine.files = FilesStatus(client.engine.files.loaded, (problem,))
+    client.engine.use(files=FilesStatus(client.engine.parts.files.loaded, (problem,)))
     id = payment(client, "Nahversorger Talblick")
     started = client.request("POST", f"/v1/payments/sepa-credit-transfers/{id}/authorisations", json={})
     client.request("GET", f"/v1/payments/sepa-credit-transfers/{id}/status")
@@ -189,8 +191,8 @@ def test_why_a_request_was_refused_and_a_consent_is_decided_without_a_script(
 def keeping(client: Client, count: int) -> Journal:
     """Lets the sandbox keep so many exchanges."""
     engine = client.engine
-    assert engine.display
-    engine.journal = Journal(count, 100_000_000, engine.display.entry)
+    assert engine.parts.display
+    engine.use(journal=Journal(count, 100_000_000, engine.parts.display.entry))
     return engine.journal
 
 
@@ -211,9 +213,8 @@ def test_nothing_that_others_have_written_runs(browser: Any, client: Client, tmp
         payment(client, text[:70])
         client.request("GET", "/v1/accounts", headers={"X-Sandbox-Session": plain[:60]} if headers else {})
         client.request("GET", "/v1/accounts", headers={"X-Sandbox-Prefer": f"rule={plain}"} if headers else {})
-    client.engine.files = FilesStatus(
-        client.engine.files.loaded, tuple(f"{text}.yaml:1:1: {text}\n{text}\n^" for text in HOSTILE)
-    )
+    problems = tuple(f"{text}.yaml:1:1: {text}\n{text}\n^" for text in HOSTILE)
+    client.engine.use(files=FilesStatus(client.engine.parts.files.loaded, problems))
     hostile = [entry.number for entry in journal.entries() if entry.method == "POST" and "payments" not in entry.target]
     assert len(hostile) == 200
     assert len(journal) == 800

@@ -49,7 +49,7 @@ class Journey:
             self.path = made["_Left"]["self"]["href"]
             return str(made["_Left"]["scaRedirect"]["href"])
         if family == "cancellation":
-            payments = self.client.engine.testdata.at(self.client.engine._started)["payments"]
+            payments = self.client.engine.testdata.at(self.client.engine.parts.started)["payments"]
             id, kept = next((id, p) for id, p in payments.items() if p["transactionStatus"] == "ACTC")
             self.path = f"/v1/{kept['service']}/{kept['product']}/{id}"
             started = self.post(f"{self.path}/cancellation-authorisations")

@@ -16,10 +16,10 @@ COMMAND = "curl --cacert /home/you/.xs2a-sandbox/mitmproxy-ca-cert.pem -x http:/
 
 def introduce(client: Client, *banks: RealBank) -> str:
     """Its address."""
-    direct = client.engine.public_url
+    direct = client.engine.parts.public_url
     file = Path("/home/you/.xs2a-sandbox/mitmproxy-ca-cert.pem")
     addresses = Addresses("http://127.0.0.1:8080", direct, "https://127.0.0.1:8443", file)
-    client.engine.introduce(FrontPage(addresses, COMMAND, banks))
+    client.engine.use(front_page=FrontPage(addresses, COMMAND, banks))
     return direct
 
 

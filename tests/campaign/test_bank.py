@@ -56,7 +56,7 @@ def test_one_of_its_own_runs_for_the_time_being(tmp_path: Path, monkeypatch: pyt
 def serving(confdir: Path, **settings: Any) -> Iterator[str]:
     """The base URL of a sandbox."""
     engine = build(Settings(state="memory:", confdir=confdir, **settings))
-    engine.admin_token = ensure_token(confdir)
+    engine.use(admin_token=ensure_token(confdir))
     with opened(lambda: direct_door(engine.answer)) as (door, _):
         yield f"http://127.0.0.1:{door.port}"
 

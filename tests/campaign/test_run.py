@@ -37,7 +37,7 @@ ORDER = {"operation": "consent-status", "skip": 0, "next": 1, "error": "busy"}
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[SandboxAddresses]:
     engine = an_engine()
-    engine.admin_token = ensure_token(tmp_path / "conf")
+    engine.use(admin_token=ensure_token(tmp_path / "conf"))
     with opened(lambda: direct_door(engine.answer)) as (door, _):
         yield SandboxAddresses(f"http://127.0.0.1:{door.port}", tmp_path / "conf")
 

@@ -31,7 +31,7 @@ PAYMENT = {
 def client(tmp_path: Path) -> Iterator[Client]:
     """Controls one session of a sandbox that runs."""
     engine = an_engine()
-    engine.admin_token = ensure_token(tmp_path)
+    engine.use(admin_token=ensure_token(tmp_path))
     with opened(lambda: direct_door(engine.answer)) as (door, _):
         yield Client(f"http://127.0.0.1:{door.port}", "run", confdir=tmp_path)
 

@@ -7,7 +7,7 @@ from tests.support.writing import BANK, SCHEMAS, ask, check, engine, problems, r
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.cassette.answers import compile_effect
 from xs2a_sandbox.cassette.evaluation.expressions import ROOTS
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.state import MemoryStore
@@ -168,7 +168,7 @@ def test_an_operations_values_are_there_for_what_it_answers_to_a_rules_handler(t
     made = {"consents": {"c": {"consentStatus": "valid"}}}
     read, mistakes = check(tmp_path, layer, bank=bank)
     assert not mistakes
-    bank_engine = Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData(made, ()), limits=limits())
+    bank_engine = Engine(Parts(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData(made, ()), limits=limits()))
     assert ask(bank_engine, "/v1/consents/c").body == b'"rule"'
 
 

@@ -14,7 +14,7 @@ from tests.support.doors import limits
 from tests.support.writing import SCHEMAS, ask, check, engine, rule_of, rules
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.cassette.index import Index
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.state import MemoryStore
 
 KEYS = ["a", "b"]
@@ -64,7 +64,7 @@ def test_the_rule_that_answers_is_the_strongest_that_fits_whatever_the_order_of_
     codes = {problem.code for problem in problems}
     assert codes <= {"unreachable", "ambiguous"}
     unreachable = {p.text.split("'")[3] for p in problems if p.code == "unreachable"}
-    bank = Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData({}, ()), limits=limits())
+    bank = Engine(Parts(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData({}, ()), limits=limits()))
     for a in [None, *TEXTS]:
         for b in [None, *TEXTS]:
             sent = {name: value for name, value in (("a", a), ("b", b)) if value is not None}

@@ -32,7 +32,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def engine(tmp_path: Path) -> Engine:
     engine = an_engine()
-    engine.admin_token = ensure_token(tmp_path / "home/.xs2a-sandbox")
+    engine.use(admin_token=ensure_token(tmp_path / "home/.xs2a-sandbox"))
     return engine
 
 

@@ -26,7 +26,7 @@ def confdir(home: Path) -> Path:
 @pytest.fixture
 def engine(confdir: Path) -> Engine:
     engine = an_engine()
-    engine.admin_token = ensure_token(confdir)
+    engine.use(admin_token=ensure_token(confdir))
     return engine
 
 
@@ -55,7 +55,7 @@ def mistaken(*words: str, port: int | None = None) -> str:
     return result.stderr
 
 
-CONSENTS = bundled_engine().testdata.at(bundled_engine()._started)["consents"]
+CONSENTS = bundled_engine().parts.testdata.at(bundled_engine().parts.started)["consents"]
 CONSENT = next(id for id, consent in CONSENTS.items() if consent["role"] == "valid")
 
 

@@ -30,7 +30,7 @@ def unused() -> int:
 @pytest.fixture
 def engine(confdir: Path, tmp_path: Path) -> Engine:
     engine = an_engine(layers=cassette(tmp_path, CASE))
-    engine.admin_token = ensure_token(confdir)
+    engine.use(admin_token=ensure_token(confdir))
     return engine
 
 

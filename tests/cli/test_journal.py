@@ -24,7 +24,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     for setting in SETTINGS:
         monkeypatch.delenv(setting.variable, raising=False)
     engine = an_engine()
-    engine.admin_token = ensure_token(tmp_path / ".xs2a-sandbox")
+    engine.use(admin_token=ensure_token(tmp_path / ".xs2a-sandbox"))
     return engine
 
 

@@ -14,6 +14,7 @@ from tests.support.engine_client import an_engine
 from tests.support.turns import few
 from xs2a_sandbox import __version__, errors
 from xs2a_sandbox.authoring import lint
+from xs2a_sandbox.bank import loading
 from xs2a_sandbox.bundled import scenarios
 from xs2a_sandbox.cli import main as cli
 from xs2a_sandbox.config import Settings
@@ -166,7 +167,7 @@ class TestLint:
     def found(self, home, monkeypatch):
         problems: list[Problem] = []
         monkeypatch.setattr(lint, "check", lambda settings, paths, warn: problems)
-        monkeypatch.setattr(assembly, "layers", lambda settings: [[home / "own"]])
+        monkeypatch.setattr(loading, "layers", lambda settings: [[home / "own"]])
         (home / "own").mkdir()
         (home / "own/a.yaml").touch()
         (home / "own/b.yaml").touch()

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from tests.support.engine_client import an_engine
 from tests.support.taping import START, again, same_body, tape, taped
 from tests.support.writing import rule_of
+from xs2a_sandbox.bank import loading
 from xs2a_sandbox.cli import main
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import build
@@ -38,7 +39,7 @@ def redactor(monkeypatch: pytest.MonkeyPatch) -> None:
         def tell(self, tell: Callable[[str, str], None]) -> None:
             """It tells of nothing."""
 
-    monkeypatch.setattr("xs2a_sandbox.engine.build.redactor_of", lambda settings, banks: Redactor())
+    monkeypatch.setattr("xs2a_sandbox.engine.redacting.redactor_of", lambda settings, banks: Redactor())
     monkeypatch.setattr("xs2a_sandbox.redaction.pseudonyms.fingerprint", lambda key: "1a2b3c4d")
 
 
@@ -106,7 +107,7 @@ def test_a_recorded_journey_is_answered_again_without_the_bank(home: Path) -> No
         "_dialect.yaml", "accounts.yaml", "consents.yaml", "nowhere.yaml", "payments.yaml"
     ]  # fmt: skip
     settings = Settings(state="memory:", confdir=home, cassettes=(home / "tape" / "cassettes",))
-    assert build.check(settings, ()) == []
+    assert loading.check(settings, ()) == []
     for entry, answer in zip(entries, again(build.build(settings), *entries), strict=True):
         assert answer.status == entry.status
         assert same_body(entry.answer_body, answer.body)

@@ -45,7 +45,7 @@ LOADED = types.SimpleNamespace(at=lambda today: DATA, unknown_consents=["unknown
 
 @pytest.fixture
 def data(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xs2a_sandbox.engine.build.load_testdata", lambda settings: LOADED)
+    monkeypatch.setattr("xs2a_sandbox.bank.loading.load_testdata", lambda settings: LOADED)
 
 
 @pytest.mark.usefixtures("data")

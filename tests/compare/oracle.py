@@ -23,7 +23,7 @@ from xs2a_sandbox.compare.identifiers import Counterparts
 from xs2a_sandbox.compare.reports.report import report
 from xs2a_sandbox.compare.states import BankStates, Twin
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.engine.build import redactor_of
+from xs2a_sandbox.engine.redacting import redactor_of
 from xs2a_sandbox.http import Request, Response
 
 PAGE = Path(__file__).parents[2] / "docs" / "compare.md"
@@ -857,7 +857,13 @@ def _comparison() -> Comparison:
         raise ValueError("a comparison of its own journey asks")
 
     return Comparison(
-        engine.interface, engine.schemas, nobody, None, bank_url=BANK, sandbox_url=engine.public_url, allow_writes=True
+        engine.interface,
+        engine.schemas,
+        nobody,
+        None,
+        bank_url=BANK,
+        sandbox_url=engine.parts.public_url,
+        allow_writes=True,
     )
 
 

@@ -126,7 +126,7 @@ def compare(sandbox: Any, bank: Any, **options: Any) -> Comparison:
     engine = bundled_engine()
     return Comparison(
         engine.interface, engine.schemas, sandbox, bank, bank_url="https://bank.example",
-        sandbox_url=engine.public_url, **options,
+        sandbox_url=engine.parts.public_url, **options,
     )  # fmt: skip
 
 

@@ -25,11 +25,13 @@ class Browser:
     """One that asks at the direct door of an engine of its own."""
 
     def __init__(self, tmp_path: Path, **settings: Any) -> None:
-        self.engine = an_engine(display=bundled_engine().display)
-        self.engine.admin_token = TOKEN
+        self.engine = an_engine(display=bundled_engine().parts.display)
+        self.engine.use(admin_token=TOKEN)
         self.settings = Settings(confdir=tmp_path, **settings)
         addresses = Addresses("http://127.0.0.1:1", BASE, None, tmp_path / "ca.pem")
-        self.engine.introduce(FrontPage(addresses, None), Console(self.engine, self.settings, BASE, "a run"))
+        self.engine.use(
+            front_page=FrontPage(addresses, None), console=Console(self.engine, self.settings, BASE, "a run")
+        )
         self.app = Client(self.engine)
         self.cookie = ""
 

@@ -69,7 +69,7 @@ def test_a_borrowed_name_opens_nothing(browser: Browser) -> None:
 
 def test_it_leaves_no_line_in_the_log_and_no_exchange_in_the_journal(browser: Browser) -> None:
     exchanges: list[Any] = []
-    browser.engine.on_exchange = exchanges.append
+    browser.engine.use(on_exchange=exchanges.append)
     browser.page("/_sandbox/")
     browser.page("/_sandbox/console/bank")
     assert (exchanges, len(browser.engine.journal)) == ([], 0)

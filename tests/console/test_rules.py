@@ -64,5 +64,5 @@ def test_rules_say_who_answers_a_request_with_headers(browser: Browser) -> None:
 
 def test_problems_of_files_are_shown_with_line_and_caret(browser: Browser) -> None:
     problem = "cases/a.yaml:3:5: error key-unknown: there is no key\n    opertion: x\n    ^"
-    browser.engine.files = FilesStatus(browser.engine.files.loaded, (problem,))
+    browser.engine.use(files=FilesStatus(browser.engine.parts.files.loaded, (problem,)))
     assert html.escape(problem) in browser.page("/_sandbox/console/rules")

@@ -81,7 +81,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
     async def open_others() -> None:
         for engine in built:  # none where all doors are left out
-            options = {"tell": engine.refused, "connections": Connections(engine.limits), "engine": "mitmproxy"}
+            options = {"tell": engine.refused, "connections": Connections(engine.parts.limits), "engine": "mitmproxy"}
             doors = proxy_doors(engine.answer, confdir, **options)
             await doors.start()
             others.append(doors)
@@ -106,8 +106,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     if failures:
         raise failures[0]
     in_process = build(settings)
-    in_process.public_url = found[0].direct
-    in_process.on_exchange = log.append
+    in_process.use(public_url=found[0].direct, on_exchange=log.append)
     through_mitmproxy = found[0]
     for doors in others:
         proxy, tls = f"http://127.0.0.1:{doors.proxy_port}", f"https://127.0.0.1:{doors.tls_port}"
@@ -160,8 +159,8 @@ def bank(request: pytest.FixtureRequest, senders: dict[str, Send], sandbox: Sand
 def control(bank: Bank, senders: dict[str, Send], sandbox: Sandbox) -> Control:
     """Of the session and the sandbox that the test talks to; in process that is another one than behind the doors."""
     if bank.door == "process":
-        sandbox.engine.admin_token = "in-process"
-        return Control(bank, bank.send, sandbox.engine.admin_token)
+        sandbox.engine.use(admin_token="in-process")
+        return Control(bank, bank.send, sandbox.engine.parts.admin_token)
     token = (sandbox.addresses.ca_file.parent / "admin-token").read_text().strip()
     return Control(bank, senders["direct"], token)
 

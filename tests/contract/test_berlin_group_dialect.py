@@ -92,7 +92,7 @@ def register_texts(stock: Mapping[str, Mapping[str, Any]]) -> None:
 @pytest.fixture(scope="module")
 def bank() -> Iterator[Bank]:
     engine = build(Settings(state="memory:", dialect=DIALECT))
-    register_texts(engine.testdata.at(REAL.today()))
+    register_texts(engine.parts.testdata.at(REAL.today()))
     schema = schemathesis.openapi.from_dict(stocked(openapi()))
     with opened(lambda: direct_door(engine.answer)) as (door, _), requests.Session() as client:
         yield Bank(f"http://127.0.0.1:{door.port}", client, schema)

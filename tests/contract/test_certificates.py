@@ -91,8 +91,8 @@ def showing(bank: Bank, sandbox: Sandbox, request: pytest.FixtureRequest, tmp_pa
 def strictly(bank: Bank, control: Control, senders: dict[str, Send], sandbox: Sandbox) -> Control:
     """The session's control, once it looks at certificates alone; the header's door is in process, too."""
     if bank.door == "direct":
-        sandbox.engine.admin_token = "in-process"
-        control = Control(bank, senders["process"], sandbox.engine.admin_token)
+        sandbox.engine.use(admin_token="in-process")
+        control = Control(bank, senders["process"], sandbox.engine.parts.admin_token)
     control.ask("PUT", "checks", {"profile": "documented", "checks": ["certificate"]})
     return control
 

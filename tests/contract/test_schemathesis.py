@@ -81,14 +81,16 @@ def texts(data: TestData) -> dict[str, st.SearchStrategy[str]]:
 @pytest.fixture(scope="module")
 def bank() -> Iterator[Bank]:
     engine = build(Settings(state="memory:"))
-    stock = engine.testdata.at(REAL.today())
+    stock = engine.parts.testdata.at(REAL.today())
     # Whatever has become of a payment, this bank also has the same one just initiated; what comes first is tried most.
     fresh = {
         str(uuid.uuid5(uuid.UUID(id), "RCVD")): {**payment, "transactionStatus": "RCVD"}
         for id, payment in stock["payments"].items()
     }
-    engine.testdata = TestData({**stock, "payments": {**fresh, **stock["payments"]}}, engine.testdata.unknown_consents)
-    for name, strategy in texts(engine.testdata).items():
+    engine.use(
+        testdata=TestData({**stock, "payments": {**fresh, **stock["payments"]}}, engine.parts.testdata.unknown_consents)
+    )
+    for name, strategy in texts(engine.parts.testdata).items():
         schemathesis.openapi.format(name, strategy)
     schema = schemathesis.openapi.from_dict(stocked(document))
     with (

@@ -136,7 +136,7 @@ STATUS = f"/v1/consents/{facts.consent()}/status"
 
 def test_a_state_that_is_away(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "_SECONDS", 0.0)
-    engine.store = Away()
+    engine.use(store=Away())
 
     text = "XS2A993E: the sandbox could not use its state; its log says why"
     says(ask(engine, STATUS), 503, "SERVICE_UNAVAILABLE", text)

@@ -50,7 +50,7 @@ def test_the_scheme_has_no_case(admin: Admin) -> None:
 
 def test_nobody_where_there_is_no_token(admin: Admin) -> None:
     for token, sent in [(None, "Bearer "), (None, "Bearer None")]:
-        admin.client.engine.admin_token = token
+        admin.client.engine.use(admin_token=token)
         refused(admin.ask("GET", "clock", headers={"Authorization": sent}), 403, "no-token")
 
 

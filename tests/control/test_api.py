@@ -247,7 +247,7 @@ def test_the_default_session_then_counts_from_today(
     engine: Engine, admin: Admin, method: str, path: str, body: Any
 ) -> None:
     today = admin.get(f"state/consents/{CONSENT}")
-    engine._started -= timedelta(days=300)
+    engine.use(started=engine.parts.started - timedelta(days=300))
     assert admin.get(f"state/consents/{CONSENT}") != today
     admin.named("ci").ask("POST", "reset")
     assert admin.get(f"state/consents/{CONSENT}") != today
@@ -351,7 +351,7 @@ class Busy(MemoryStore):
 def test_it_is_tried_again(monkeypatch: pytest.MonkeyPatch, away: bool, times: int, status: int) -> None:
     monkeypatch.setattr(attempts, "_SECONDS", 0.0)
     engine = an_engine(Busy(times, away=away))
-    engine.admin_token = TOKEN
+    engine.use(admin_token=TOKEN)
     admin = Admin(Client(engine))
 
     answer = admin.ask("PUT", "state/notes/n", {"a": 1})

@@ -9,7 +9,7 @@ from xs2a_sandbox.config.checks import CHECK_NAMES
 
 def client(**options: object) -> Client:
     engine = an_engine(real=RealBank(**options))  # type: ignore[arg-type]
-    engine.admin_token = "t"
+    engine.use(admin_token="t")
     return Client(engine)
 
 

@@ -28,7 +28,7 @@ from xs2a_sandbox.http import Request, Response
 def settings(tmp_path: Path) -> Iterator[Settings]:
     """Of a sandbox that runs."""
     engine = an_engine()
-    engine.admin_token = ensure_token(tmp_path)
+    engine.use(admin_token=ensure_token(tmp_path))
     with opened(lambda: direct_door(engine.answer)) as (door, _):
         yield Settings(port=door.port, confdir=tmp_path)
 

@@ -19,7 +19,7 @@ HTML = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0
 
 def a_client(**options: Any) -> Client:
     engine = an_engine(**options)
-    engine.introduce(FrontPage(ADDRESSES, "curl it"))
+    engine.use(front_page=FrontPage(ADDRESSES, "curl it"))
     return Client(engine)
 
 

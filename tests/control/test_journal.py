@@ -24,7 +24,7 @@ TOKEN = "a-token-for-these-tests"
 @pytest.fixture
 def engine() -> Engine:
     engine = an_engine()
-    engine.admin_token = TOKEN
+    engine.use(admin_token=TOKEN)
     return engine
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.engine_client import Client
 from xs2a_sandbox.authoring import init_files as starter
-from xs2a_sandbox.bank import testdata
+from xs2a_sandbox.bank import loading, testdata
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import Schemas
@@ -133,7 +133,7 @@ def test_what_one_cassette_answers_with_is_limited_as_a_whole(
     rules = [{"id": f"r{i}", "match": {"path": f"/r{i}"}, "respond": {"file": name}} for i, name in enumerate("aaab")]
     cases.joinpath("case.yaml").write_text(json.dumps({"cassette": 1, "title": "Large", "rules": rules}))
 
-    (problem,) = build.check(Settings(confdir=tmp_path / "confdir"), [cases])
+    (problem,) = loading.check(Settings(confdir=tmp_path / "confdir"), [cases])
 
     assert problem.text == "b cannot be read: the files of one cassette may be 1 MiB together"
 

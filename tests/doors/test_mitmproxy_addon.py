@@ -14,14 +14,14 @@ from tests.support.roads import tell_nobody
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors import door, mitmproxy_addon
 from xs2a_sandbox.doors.connections import Connections
-from xs2a_sandbox.doors.door import Answer
+from xs2a_sandbox.doors.door import Application
 from xs2a_sandbox.doors.mitmproxy_addon import ConnectionGuard, SandboxAddon
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Request, Response
 
 
-def addon[A: SandboxAddon](answer: Answer, kind: type[A] = SandboxAddon) -> A:
+def addon[A: SandboxAddon](answer: Application, kind: type[A] = SandboxAddon) -> A:
     return kind(answer, proxy_auth=None, tell=tell_nobody, connections=Connections(limits()))
 
 

@@ -27,14 +27,16 @@ from xs2a_sandbox.state import MemoryStore
 
 class FakeEngine:
     public_url = "unset"
-    on_exchange: Any = None
     journal = Journal()
     store = MemoryStore()
     banks: Any = SimpleNamespace(all=())
-    limits = limits()
 
     def __init__(self, answer: Any = echo) -> None:
         self.answer = answer
+        self.parts = SimpleNamespace(limits=limits())
+
+    def use(self, **parts: Any) -> None:
+        vars(self.parts).update(parts)
 
     async def answer_anew(self, request: Request) -> Response:
         response: Response = await self.answer(request)
@@ -179,7 +181,7 @@ def test_all_doors_lead_to_the_engine(engine: FakeEngine, confdir: Path) -> None
     with served(settings(confdir)) as addresses:
         assert addresses.tls
         assert addresses.ca_file == confdir / "mitmproxy-ca-cert.pem"
-        assert engine.public_url == addresses.direct
+        assert engine.parts.public_url == addresses.direct
         context = trusting(addresses.ca_file)
         with httpx.Client(verify=context, trust_env=False) as http:
             assert http.get(f"{addresses.direct}/v1").json()["door"] == "direct"
@@ -196,7 +198,7 @@ def test_settings_reach_the_doors(engine: FakeEngine, confdir: Path) -> None:
     configured = settings(confdir, tls_port=None, public_url="https://sandbox.example/x", proxy_auth="ci:x")
     with served(configured) as addresses:
         assert addresses.tls is None
-        assert engine.public_url == "https://sandbox.example/x"
+        assert engine.parts.public_url == "https://sandbox.example/x"
         with httpx.Client(proxy=addresses.proxy, trust_env=False) as http:
             assert http.get("http://bank.example/v1").status_code == 407
 

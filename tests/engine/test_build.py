@@ -7,8 +7,9 @@ import pytest
 
 from tests.contract import facts
 from tests.support.engine_client import Client
+from xs2a_sandbox.bank.loading import check, data_files, read
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.engine.build import build, check, data_files, read
+from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.errors import ConfigError, Unreadable, UserMistake
 
 STATUS = f"/v1/consents/{facts.consent()}/status"

@@ -15,7 +15,7 @@ from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import BankHost
-from xs2a_sandbox.engine import engine as engine_module
+from xs2a_sandbox.engine.steps import finishing
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.messages import Door
@@ -524,7 +524,7 @@ def test_base_path(prefix: str, status: int) -> None:
 
 def test_whoever_listens_is_told(client: Client) -> None:
     entries: list[LogEntry] = []
-    client.engine.on_exchange = entries.append
+    client.engine.use(on_exchange=entries.append)
 
     client.named("ci").get(f"{STATUS}?secret=1")
     client.post("/v1/consents", json=bodies.consent(extra=1))
@@ -540,7 +540,7 @@ def test_whoever_listens_is_told(client: Client) -> None:
 def test_the_id_of_a_request_is_told_where_it_is_one(client: Client) -> None:
     uuid = "99391C7E-ad88-49ec-a2ad-99ddcb1f7721"
     entries: list[LogEntry] = []
-    client.engine.on_exchange = entries.append
+    client.engine.use(on_exchange=entries.append)
 
     for id in (uuid, "Anna Muster", f'{uuid}", "', f"{uuid}\n", None):
         client.get(STATUS, headers={"X-Request-ID": id})
@@ -552,7 +552,7 @@ def test_an_answer_that_leads_elsewhere_has_no_reason_to_fail(tmp_path: Path) ->
     case = "rules: [{id: mine, match: {path: /mine}, respond: {status: 303, headers: {Location: /there}}}]"
     client = Client(an_engine(layers=cassette(tmp_path, case)))
     entries: list[LogEntry] = []
-    client.engine.on_exchange = entries.append
+    client.engine.use(on_exchange=entries.append)
 
     client.get("/mine")
 
@@ -563,7 +563,7 @@ def test_the_name_of_an_error_is_told(client: Client, tmp_path: Path) -> None:
     case = "rules: [{id: mine, match: {path: /mine}, respond: {error: payment-unknown, values: {name: x}}}]"
     client = Client(an_engine(layers=cassette(tmp_path, case)))
     entries: list[LogEntry] = []
-    client.engine.on_exchange = entries.append
+    client.engine.use(on_exchange=entries.append)
 
     client.get("/nowhere")
     client.get("/mine")
@@ -582,7 +582,7 @@ def test_the_name_of_an_error_is_told(client: Client, tmp_path: Path) -> None:
 def test_an_answer_has_a_reason_from_400_on(cases: Callable[..., Client], status: int, has_reason: bool) -> None:
     client = cases(f"rules: [{{id: mine, match: {{path: /mine}}, respond: {{status: {status}, body: {{}}}}}}]")
     entries: list[LogEntry] = []
-    client.engine.on_exchange = entries.append
+    client.engine.use(on_exchange=entries.append)
 
     client.get("/mine")
 
@@ -593,7 +593,7 @@ def test_a_listener_that_fails_costs_no_answer(client: Client) -> None:
     def fail(exchange: LogEntry) -> None:
         raise BrokenPipeError
 
-    client.engine.on_exchange = fail
+    client.engine.use(on_exchange=fail)
 
     assert client.get(STATUS).status == 200
 
@@ -603,7 +603,7 @@ def test_what_fails_while_an_answer_is_finished_is_answered_too(
     cases: Callable[..., Client], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     failures = [RuntimeError("secret")]
-    usual = getattr(engine_module, name)
+    usual = getattr(finishing, name)
 
     def fail_once(response: Response) -> Response | None:
         if failures:
@@ -611,7 +611,7 @@ def test_what_fails_while_an_answer_is_finished_is_answered_too(
         finished: Response | None = usual(response)
         return finished
 
-    monkeypatch.setattr(engine_module, name, fail_once)
+    monkeypatch.setattr(finishing, name, fail_once)
     rule = "rules: [{id: mine, match: {path: /mine}, respond: {body: {}, fault: half-json}}]"
 
     answer = cases(rule).get("/mine", door="direct")
@@ -628,7 +628,7 @@ def test_a_failed_request_whose_reason_cannot_be_shown_keeps_its_answer(
     def fail(*_: Any) -> str:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(engine_module, "reason_of", fail)
+    monkeypatch.setattr(finishing, "reason_of", fail)
 
     assert client.get("/v1/consents/nobody").status == 403
     assert "the reason of a failed request cannot be shown" in caplog.text

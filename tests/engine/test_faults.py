@@ -341,7 +341,7 @@ def test_what_is_gone_from_the_bank_is_not_counted(tmp_path: Path) -> None:
     engine = governed(layers=[[tmp_path]])
     admin = Admin(Client(engine))
     admin.ask("POST", "faults", {"rule": "gone", "next": 1})
-    engine.use(governed().banks, engine.testdata, engine.files.loaded)
+    engine.use(banks=governed().banks)
 
     assert admin.client.get(STATUS).status == 200
     assert [one["hits"] for one in admin.get("faults")["faults"]] == [0]

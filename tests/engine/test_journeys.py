@@ -3,8 +3,8 @@
 import asyncio
 
 from tests.compare.test_comparison import step
-from xs2a_sandbox.engine import journeys
-from xs2a_sandbox.engine.journeys import Journey, Journeys, Lesson
+from xs2a_sandbox.engine.destinations import journeys
+from xs2a_sandbox.engine.destinations.journeys import Journey, Journeys, Lesson
 from xs2a_sandbox.http import Response
 
 BANK, OURS = "https://bank.example", "http://127.0.0.1:8081"

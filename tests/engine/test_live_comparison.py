@@ -24,9 +24,10 @@ from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.config.real_bank import BankHost
 from xs2a_sandbox.doors.direct import DirectDoor
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
-from xs2a_sandbox.engine import Engine, live_comparison
+from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
-from xs2a_sandbox.engine.live_comparison import UNDER_WAY
+from xs2a_sandbox.engine.destinations import live_comparison
+from xs2a_sandbox.engine.destinations.live_comparison import UNDER_WAY
 from xs2a_sandbox.http import Request, Response
 
 Ask = Callable[[Request], Awaitable[Response]]
@@ -90,9 +91,9 @@ class Sandbox:
 
     def ends(self) -> list[str]:
         """Every line, once the last comparison is done."""
-        assert self.engine.passage.comparing
-        self.loop.run(self.engine.passage.comparing.close())
-        return [*self.lines, *self.engine.passage.comparing.report.end()]
+        assert self.engine.parts.comparing
+        self.loop.run(self.engine.parts.comparing.close())
+        return [*self.lines, *self.engine.parts.comparing.report.end()]
 
 
 @contextmanager
@@ -108,10 +109,10 @@ def comparing(url: str, confdir: Path, **options: Any) -> Iterator[Sandbox]:
             proxy = proxy_doors(engine.answer, confdir, tls_port=None)
             await direct.start()
             await proxy.start()
-            engine.public_url = f"http://127.0.0.1:{direct.port}"
+            engine.use(public_url=f"http://127.0.0.1:{direct.port}")
             lines: list[str] = []
-            assert engine.passage.comparing
-            engine.passage.comparing.report.say = lines.append
+            assert engine.parts.comparing
+            engine.parts.comparing.report.say = lines.append
             return Sandbox(engine, direct, proxy, loop, confdir, lines)
 
         sandbox = loop.run(start())
@@ -140,7 +141,7 @@ def a_bank(change: Callable[[Request, Response], Response] = lambda request, res
 
         door = loop.run(start())
         bank.url = f"http://127.0.0.1:{door.port}"  # type: ignore[attr-defined]
-        bank.engine.public_url = bank.url  # type: ignore[attr-defined]
+        bank.engine.use(public_url=bank.url)  # type: ignore[attr-defined]
         try:
             yield bank
         finally:
@@ -370,8 +371,8 @@ def test_ignore_rules_noise_and_report_files(confdir: Path, tmp_path: Path) -> N
 def test_comparing_holds_up_no_answer(confdir: Path) -> None:
     done = threading.Event()
     with a_bank(in_dollars) as bank, comparing(bank.url, confdir) as sandbox:
-        assert sandbox.engine.passage.comparing
-        report = sandbox.engine.passage.comparing.report
+        assert sandbox.engine.parts.comparing
+        report = sandbox.engine.parts.comparing.report
         begun = threading.Event()
 
         def show(compared: Any) -> None:

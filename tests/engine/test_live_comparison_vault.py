@@ -47,9 +47,9 @@ def test_the_bank_is_asked_with_real_values_and_nothing_differs(
     with FarBank(*(ok(body, b"Content-Type: application/json") for body in (listed, account))) as bank:
         configured = settings(tmp_path, bank)
         engine = build(configured)
-        assert engine.passage.comparing
+        assert engine.parts.comparing
         lines: list[str] = []
-        engine.passage.comparing.report.say = lines.append
+        engine.parts.comparing.report.say = lines.append
 
         async def walk() -> str:
             async def get(path: str) -> Any:
@@ -68,7 +68,7 @@ def test_the_bank_is_asked_with_real_values_and_nothing_differs(
         assert pseudonym != IBAN
         assert f"GET /x/accounts/{IBAN} " in asked
         assert pseudonym not in asked
-        assert [*lines, *engine.passage.comparing.report.end()][0].startswith(
+        assert [*lines, *engine.parts.comparing.report.end()][0].startswith(
             f"compared with {bank.url}: 2 same, 0 differ"
         )
 

@@ -20,7 +20,8 @@ from xs2a_sandbox.config import settings
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.doors.proxy import ensure_ca
 from xs2a_sandbox.doors.serving import Addresses, serve
-from xs2a_sandbox.engine import build, engine, reload
+from xs2a_sandbox.engine import build, reload
+from xs2a_sandbox.engine.steps import journaling
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.recording.derive import derive
 from xs2a_sandbox.redaction.pseudonyms import ensure_key, fingerprint
@@ -274,7 +275,7 @@ def test_a_request_under_way_ends_with_what_it_began_with(
         begun.set()
         await asyncio.to_thread(ended.wait, DEADLINE)
 
-    monkeypatch.setattr(engine, "asyncio", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(journaling, "asyncio", SimpleNamespace(sleep=sleep))
     says(here / "mine/greeting.yaml", "servus", ", delay: 3s")
     with running(confdir, cassettes=["mine"]) as sandbox, ThreadPoolExecutor() as threads:
         first = threads.submit(sandbox.get)

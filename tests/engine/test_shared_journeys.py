@@ -17,9 +17,9 @@ from tests.compare.test_comparison import journey
 from tests.engine.test_live_comparison import CONSENTS, a_bank, comparing, confdir  # noqa: F401
 from tests.support.doors import DEADLINE
 from tests.support.redis_server import a_redis, needs_redis, the_redis
-from xs2a_sandbox.engine import shared_journeys
-from xs2a_sandbox.engine.journeys import Journey
-from xs2a_sandbox.engine.shared_journeys import SharedJourneys
+from xs2a_sandbox.engine.destinations import shared_journeys
+from xs2a_sandbox.engine.destinations.journeys import Journey
+from xs2a_sandbox.engine.destinations.shared_journeys import SharedJourneys
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.state.redis import RedisStore
@@ -75,7 +75,8 @@ def test_a_journey_through_several_sandboxes_shows_no_difference(source: str, co
         comparing(bank.url, confdir, **options) as other,
     ):
         # A team's sandboxes have one address.
-        one.engine.public_url = other.engine.public_url = "http://127.0.0.1:1"
+        for sandbox in (one, other):
+            sandbox.engine.use(public_url="http://127.0.0.1:1")
         turns = itertools.cycle([one.direct.port, other.direct.port])
 
         async def app() -> list[tuple[Request, Response]]:

@@ -36,7 +36,7 @@ def beside(url: str, confdir: Path, mode: Mode) -> Iterator[Admin]:
 
     with Loop() as loop:
         engine = loop.run(start())
-        engine.admin_token = TOKEN
+        engine.use(admin_token=TOKEN)
         yield Admin(InLoop(engine, loop=loop))
         loop.run(engine.close())
 

@@ -131,8 +131,8 @@ def way_out(
             direct = direct_door(engine.answer)
             await proxy.start()
             await direct.start()
-            engine.admin_token = "the-admin-token"
-            engine.public_url = f"http://127.0.0.1:{direct.port}"
+            engine.use(admin_token="the-admin-token")
+            engine.use(public_url=f"http://127.0.0.1:{direct.port}")
             return WayOut(engine, proxy, direct, bank, loop, confdir)
 
         way = loop.run(start())

@@ -20,7 +20,7 @@ from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.cassette.dialect.error_table import ENGINE_ERRORS
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import BankHost
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.explain.explanation import described
 from xs2a_sandbox.http import Headers, Request, to_json
@@ -528,7 +528,7 @@ def test_the_one_named_answers_whatever_the_rules(
     read, problems = check(tmp_path_factory.mktemp("rules"), *layers, bank=REQUIRING)
     assert read, "\n".join(map(str, problems))
     bank = Bank(read, SCHEMAS, replay=Replay(read, as_recorded if redacted else None))
-    generated = Engine(Banks(bank), MemoryStore(), TestData({}, ()), limits=limits())
+    generated = Engine(Parts(Banks(bank), MemoryStore(), TestData({}, ()), limits=limits()))
 
     for method, path, query, headers, body in sent:
         same_as_answered(generated, request(method, path + query, headers, body))

@@ -15,7 +15,7 @@ import pytest
 from tests.support.far_bank import FarBank, ok
 from tests.support.turns import few
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.engine import Engine, build
+from xs2a_sandbox.engine import Engine, build, redacting
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.journal.display import TypedRedactor
 from xs2a_sandbox.journal.journal import Journaled
@@ -48,7 +48,7 @@ class Seen:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.logged: list[LogEntry] = []
-        engine.on_exchange = self.logged.append
+        engine.use(on_exchange=self.logged.append)
 
     def ask(self, method: str, target: str, headers: dict[str, str] | None = None, body: Any = b"") -> bytes:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -309,7 +309,7 @@ def test_test_data_that_is_edited_is_known_from_then_on(tmp_path: Path) -> None:
         )
         settings = Settings(state="memory:", confdir=tmp_path / "conf", testdata=file)
         banks, data = build.read_all(settings)
-        assert engine.display
-        build.show(engine.display, settings, banks, data)
+        assert engine.parts.display
+        redacting.show(engine.parts.display, settings, banks, data)
         sandbox.ask("GET", f"/v1/accounts/{STRANGE}")
         assert sandbox.path == sandbox.last.target == f"/v1/accounts/{STRANGE}"

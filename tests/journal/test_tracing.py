@@ -33,7 +33,7 @@ def client(exporter: InMemorySpanExporter) -> Client:
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     engine = an_engine()
-    engine.tracing = Tracing(provider)
+    engine.use(tracing=Tracing(provider))
     return Client(engine)
 
 

@@ -356,7 +356,7 @@ def test_an_error_in_the_engine_reaches_nobody(world: World, monkeypatch: pytest
 
 
 def test_an_error_before_the_bank_is_asked_reaches_nobody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(egress.Passage, "ask", _fail)
+    monkeypatch.setattr(egress.Egress, "ask", _fail)
     for road in DOORS:
         world.ask(road, "/nowhere")
     assert not world.bank.seen
@@ -425,7 +425,7 @@ def test_a_bank_that_is_down_is_not_looked_for_elsewhere(mode: str, tmp_path: Pa
 def test_what_cannot_be_redacted_is_not_written(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bank has answered by then; the app may get that answer or an error, and the bank is not asked again."""
     with in_mode(mode, tmp_path, ok(b'{"iban": "AT927129575393131686"}')) as world:
-        recorded = world.engine.passage.recording
+        recorded = world.engine.parts.egress.recording
         assert recorded is not None
         monkeypatch.setattr(recorded, "_redact", _fail)
         for road in DOORS:

@@ -294,7 +294,7 @@ def move(client: Client, **span: int) -> None:
 
 
 def controlled(client: Client, path: str, body: Any) -> Any:
-    client.engine.admin_token = "t"
+    client.engine.use(admin_token="t")
     answer = client.request(
         "POST", f"/_sandbox/{path}", json=body, door="direct", host="127.0.0.1",
         headers={"Authorization": "Bearer t", "Host": "127.0.0.1", "Content-Type": "application/json"},

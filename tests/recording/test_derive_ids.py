@@ -18,7 +18,7 @@ from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette.dialect import layers as interface
 from xs2a_sandbox.cli.main import cli
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording import replay
 from xs2a_sandbox.recording.derive import derive
@@ -92,7 +92,7 @@ def layered(directory: Path, *recordings: list[Exchange]) -> Engine:
         derive(directory / str(number), bank_of_things(directory))
         layers.append([directory / str(number) / "cassettes"])
     read = interface.read(layers, SCHEMAS, HANDLERS)
-    return Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData({}, ()), limits=limits())
+    return Engine(Parts(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData({}, ()), limits=limits()))
 
 
 def of(bank: str, target: str, answer: Any, **headers: str) -> Exchange:

@@ -10,6 +10,7 @@ import yaml
 from tests.support.engine_client import Client
 from tests.support.taping import tape, taped
 from tests.support.writing import write
+from xs2a_sandbox.bank import loading
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.http import Headers, Request
@@ -33,7 +34,7 @@ def settings(home: Path, **values: Any) -> Settings:
 def derived(home: Path, *entries: Exchange, name: str = "20261121T101112Z") -> Mapping[str, Any]:
     """The judgement as it is written down."""
     tape(home / "tape", *entries, redacted=False, name=name)
-    derive(home / "tape", *build.interface_and_schemas(settings(home)))
+    derive(home / "tape", *loading.interface_and_schemas(settings(home)))
     judgement: Mapping[str, Any] = yaml.safe_load((home / "tape/cassettes/_dialect.yaml").read_text())["dialect"]
     return judgement
 
@@ -65,7 +66,7 @@ def test_a_bank_that_speaks_the_dialect_is_answered_for_by_it(home: Path) -> Non
 def test_errors_are_judged_by_the_schema_of_the_dialect(home: Path) -> None:
     message = {"category": "ERROR", "code": "CONSENT_UNKNOWN", "text": "unknown"}
     tape(home / "tape", spoken(), taped(STATUS, {"tppMessages": [message]}, status=403), redacted=False)
-    interface, schemas = build.interface_and_schemas(settings(home, dialect="berlin-group-1.3"))
+    interface, schemas = loading.interface_and_schemas(settings(home, dialect="berlin-group-1.3"))
     lines = list(report_lines(derive(home / "tape", interface, schemas), home / "tape"))
     judgement = yaml.safe_load((home / "tape/cassettes/_dialect.yaml").read_text())["dialect"]
     assert judgement["name"] == "berlin-group-1.3"
@@ -131,7 +132,7 @@ def test_what_was_judged_is_judged_again_with_more_recorded(home: Path) -> None:
 
 def test_deriving_says_what_will_answer(home: Path) -> None:
     tape(home / "tape", of_another_tongue(), redacted=False)
-    lines = list(report_lines(derive(home / "tape", *build.interface_and_schemas(settings(home))), home / "tape"))
+    lines = list(report_lines(derive(home / "tape", *loading.interface_and_schemas(settings(home))), home / "tape"))
 
     assert any(line.startswith("What was not recorded is answered with 404: GET /v1/accounts was") for line in lines)
 
@@ -150,7 +151,7 @@ def test_rules_of_ones_own_answer_as_ever(home: Path) -> None:
 def test_of_two_recordings_none_may_say_otherwise(home: Path) -> None:
     derived(home, spoken())
     tape(home / "other/tape", taped("/oauth2/token", {"a": 1}, "POST"), redacted=False)
-    derive(home / "other/tape", *build.interface_and_schemas(settings(home)))
+    derive(home / "other/tape", *loading.interface_and_schemas(settings(home)))
     both = replayed(home, more=(home / "other/tape/cassettes",))
     assert both.get("/v1/accounts", headers=REQUEST_ID).status == 404
     (home / "other/tape/cassettes/_dialect.yaml").unlink()

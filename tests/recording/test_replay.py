@@ -219,7 +219,7 @@ def test_dates_stay_unless_they_are_to_move(here: Path) -> None:
 def test_dates_move_with_the_sessions_clock(here: Path) -> None:
     recorded(here, taped("/v1/konten/a", DATES), redact=False)
     engine = replayed(here, shift_dates=True)
-    engine.admin_token = "token-for-this-test"
+    engine.use(admin_token="token-for-this-test")
     client = Client(engine, "ci")
 
     def at(day: str) -> Any:

@@ -12,7 +12,7 @@ def test_a_collection_of_ones_own_has_no_form() -> None:
 
 
 def test_all_that_a_session_begins_with_has_its_form() -> None:
-    held = bundled_engine().testdata.at(date(2026, 11, 21))
+    held = bundled_engine().parts.testdata.at(date(2026, 11, 21))
     judged = 0
     for collection in documents.collections() & held.keys():
         schema = documents.schema_of(collection)

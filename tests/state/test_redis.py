@@ -525,7 +525,7 @@ def test_the_state_of_a_session_with_a_damaged_document_is_still_shown() -> None
             assert created.status in (200, 201)
             (key,) = the_redis().client.scan_iter(f"xs2a-sandbox:{url.partition('=')[2]}:s:default:*:consents")
             the_redis().client.hset(key, created.json()["consentId"], "foreign")
-            client.engine.admin_token = "the-token-of-this-sandbox"
+            client.engine.use(admin_token="the-token-of-this-sandbox")
             headers = {"Authorization": "Bearer the-token-of-this-sandbox"}
             for path in ("state", "state/consents"):
                 assert (await client.send("GET", f"/_sandbox/{path}", headers=headers)).status == 200

@@ -8,7 +8,7 @@ from tests.support.engine_client import NO_BODY, Answer, Client, an_engine, bund
 from xs2a_sandbox.engine import Engine
 
 TOKEN = "a-token-for-these-tests"
-DATA = bundled_engine().testdata.at(date(2026, 11, 21))
+DATA = bundled_engine().parts.testdata.at(date(2026, 11, 21))
 CONSENT = next(id for id, consent in DATA["consents"].items() if consent["role"] == "valid")
 STATUS = f"/v1/consents/{CONSENT}/status"
 
@@ -39,7 +39,7 @@ class Admin:
 def governed(**options: Any) -> Engine:
     """An engine that whoever has the token may control; `options` are the engine's own."""
     engine = an_engine(**options)
-    engine.admin_token = TOKEN
+    engine.use(admin_token=TOKEN)
     return engine
 
 

@@ -19,7 +19,7 @@ from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect import layers as interface
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.messages import Door
@@ -130,7 +130,13 @@ def an_engine(
     debug_headers = options.get("debug_headers", True)
     banks = Banks(Bank(read, schemas, real, base_path=base_path, diagnose=debug_headers))
     return Engine(
-        banks, MemoryStore() if store is None else store, testdata or shared.testdata, limits=limits(), **options
+        Parts(
+            banks,
+            MemoryStore() if store is None else store,
+            testdata or shared.parts.testdata,
+            limits=limits(),
+            **options,
+        )
     )
 
 

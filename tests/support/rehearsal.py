@@ -61,7 +61,7 @@ class Stage:
     now: datetime = field(default_factory=lambda: datetime.combine(Clock().today(), time(12), BANK_ZONE))
 
     def __post_init__(self) -> None:
-        self.client.engine.admin_token = TOKEN
+        self.client.engine.use(admin_token=TOKEN)
         self.move()
 
     @property
@@ -78,7 +78,7 @@ class Stage:
         self.move(days=(day - self.today).days)
 
     def transaction(self) -> Transaction:
-        data = self.client.engine.testdata
+        data = self.client.engine.parts.testdata
         return Transaction(self.client.engine.store, "default", lambda _: data.at(Clock().today()))
 
     def change(self, collection: str, id: str, **members: Any) -> None:

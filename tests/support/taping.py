@@ -14,7 +14,7 @@ from tests.support.writing import write as write_files
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette.dialect import layers as interface
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import to_har
@@ -107,7 +107,7 @@ def rules(directory: Path) -> dict[str, Mapping[str, Any]]:
 def replay(directory: Path) -> Engine:
     layers = [[directory / "bank"], [directory / "tape" / "cassettes"]]
     bank = Bank(interface.read(layers, SCHEMAS, HANDLERS), SCHEMAS)
-    return Engine(Banks(bank), MemoryStore(), TestData({}, ()), limits=limits())
+    return Engine(Parts(Banks(bank), MemoryStore(), TestData({}, ()), limits=limits()))
 
 
 def again(bank: Engine, *entries: Exchange) -> list[Response]:

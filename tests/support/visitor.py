@@ -85,7 +85,7 @@ class Visitor:
 
 def transaction(client: Client) -> Transaction:
     engine = client.engine
-    return Transaction(engine.store, client.session or "default", lambda _: engine.testdata.at(REAL.today()))
+    return Transaction(engine.store, client.session or "default", lambda _: engine.parts.testdata.at(REAL.today()))
 
 
 def authorisations(client: Client) -> dict[str, dict[str, Any]]:

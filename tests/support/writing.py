@@ -14,7 +14,7 @@ from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect import layers as interface
 from xs2a_sandbox.cassette.dialect.error_table import ENGINE_ERRORS
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.errors import Problem
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.state import MemoryStore
@@ -69,7 +69,7 @@ def engine(directory: Path, *layers: Layer, bank: Any = BANK) -> Engine:
     read, problems = check(directory, *layers, bank=bank)
     assert read is not None, "\n".join(map(str, problems))
     assert not problems, "\n".join(map(str, problems))
-    return Engine(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData({}, ()), limits=limits())
+    return Engine(Parts(Banks(Bank(read, SCHEMAS)), MemoryStore(), TestData({}, ()), limits=limits()))
 
 
 def ask(

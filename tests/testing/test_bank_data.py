@@ -11,7 +11,7 @@ from xs2a_sandbox.testing.bank_data import BankData
 
 @pytest.fixture
 def data() -> BankData:
-    return BankData(bundled_engine().testdata, date(2026, 11, 21))
+    return BankData(bundled_engine().parts.testdata, date(2026, 11, 21))
 
 
 def test_consents_by_role(data: BankData) -> None:
@@ -40,7 +40,7 @@ def test_payments_by_status_and_product(data: BankData) -> None:
 
 
 def test_dates_are_those_of_the_day(data: BankData) -> None:
-    later = BankData(bundled_engine().testdata, date(2027, 11, 21))
+    later = BankData(bundled_engine().parts.testdata, date(2027, 11, 21))
     assert data.consents[data.consent()]["lastActionDate"] < later.consents[later.consent()]["lastActionDate"]
 
 

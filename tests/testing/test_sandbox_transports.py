@@ -14,7 +14,7 @@ import requests
 
 from tests.support.doors import DEADLINE, echo, opened
 from tests.support.roads import direct_door
-from xs2a_sandbox.doors.door import Answer
+from xs2a_sandbox.doors.door import Application
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.testing import sandbox as transports
@@ -76,7 +76,7 @@ def client(request: pytest.FixtureRequest) -> tuple[Callable[..., Ask], Any]:
     return CLIENTS[request.param]
 
 
-def both(client: Any, loop: LoopThread, answer: Answer, ask: Callable[[Ask, str], Any]) -> tuple[Any, Any]:
+def both(client: Any, loop: LoopThread, answer: Application, ask: Callable[[Ask, str], Any]) -> tuple[Any, Any]:
     """What `ask` makes of the same engine behind a socket and without one."""
     make, transport = client
     with opened(lambda: direct_door(answer)) as (door, _):

@@ -21,7 +21,7 @@ from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL, Pattern
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.explain.candidates import place_of
 from xs2a_sandbox.explain.explanation import missed
 from xs2a_sandbox.http import Headers, Request, Response, to_json
@@ -202,9 +202,10 @@ def trials(
     tried: Callable[[Example], bool] = lambda entry: True,
 ) -> list[Trial]:
     banks = Banks(Bank(_undelayed(interface), schemas))
-    engine = Engine(banks, MemoryStore(), data, limits=USUAL, clock=clock, static_data=static_data)
     log_entries: list[LogEntry] = []
-    engine.on_exchange = log_entries.append
+    engine = Engine(
+        Parts(banks, MemoryStore(), data, USUAL, clock, static_data=static_data, on_exchange=log_entries.append)
+    )
 
     async def all_of_them() -> list[Trial]:
         return [await _try(engine, log_entries, entry) for entry in examples(interface) if tried(entry)]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from xs2a_sandbox.authoring.derived_dialect import check_name
 from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bank.loading import testdata_of
 from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects, scenarios
 from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA
 from xs2a_sandbox.cassette.dialect.layers import read
@@ -13,7 +14,6 @@ from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.documents import Schemas, own_file
 from xs2a_sandbox.documents.files import writing
 from xs2a_sandbox.documents.schema_errors import did_you_mean
-from xs2a_sandbox.engine.build import testdata_of
 from xs2a_sandbox.errors import ConfigError, UserMistake
 
 

@@ -10,7 +10,7 @@ from xs2a_sandbox.authoring.lint_answers import computed, dry_run, mismatch
 from xs2a_sandbox.authoring.lint_bodies import check_bodies
 from xs2a_sandbox.authoring.lint_members import Members, expressions
 from xs2a_sandbox.authoring.lint_oauth import check_oauth
-from xs2a_sandbox.bank import TestData, testdata
+from xs2a_sandbox.bank import TestData, loading, testdata
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bank.testdata import Overlay, overlay
 from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled
@@ -21,7 +21,6 @@ from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.cassette.matchers import Constraint
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents.schema_errors import did_you_mean
-from xs2a_sandbox.engine import build
 from xs2a_sandbox.errors import Problem
 from xs2a_sandbox.recording import replay
 
@@ -169,7 +168,7 @@ def check(
     Nothing is tried before all of it can be read. `warn` is told of recorded rules that another layer replaces, which
     may be meant so.
     """
-    read = [build.read(settings, paths, real) for real in settings.real_banks()]
+    read = [loading.read(settings, paths, real) for real in settings.real_banks()]
     for line in dict.fromkeys(
         line for cassettes in read if cassettes.interface for line in replay.replaced(cassettes.interface)
     ):
@@ -178,7 +177,7 @@ def check(
     return sorted(dict.fromkeys(problems), key=lambda p: (str(p.file), p.line, p.column))
 
 
-def _of_bank(settings: Settings, files: build.LoadedFiles) -> list[Problem]:
+def _of_bank(settings: Settings, files: loading.LoadedFiles) -> list[Problem]:
     interface, schemas, data = files.interface, files.schemas, files.testdata
     if files.problems or interface is None or data is None:
         return files.problems
@@ -203,13 +202,13 @@ def _of_bank(settings: Settings, files: build.LoadedFiles) -> list[Problem]:
     return problems
 
 
-def _testdata(files: build.LoadedFiles, data: TestData) -> Iterator[tuple[TestData, Callable[[Example], bool]]]:
+def _testdata(files: loading.LoadedFiles, data: TestData) -> Iterator[tuple[TestData, Callable[[Example], bool]]]:
     """Test data, and which examples are made for them: the dialect's own for those of the dialect.
 
     The examples of bundled scenarios and quirks are made for the bundled ones, and left out where there are others.
     """
     (folder,), *_ = files.layers
-    dialect = build.testdata_of(folder, files.interface.foundation if files.interface else ())
+    dialect = loading.testdata_of(folder, files.interface.foundation if files.interface else ())
     is_usual = _same(files.data, [bundled("cassettes") / TESTDATA])
     yield data, lambda entry: _layer(entry.owner, files) > 0 and (is_usual or not _is_bundled(entry.owner))
     if files.interface and files.interface.quirks:  # which are there for the dialect not to answer as it says
@@ -232,7 +231,7 @@ def _operation(rule: Rule, interface: Interface) -> Operation | None:
     return next((operation for operation in same if rule.methods == {operation.method}), None)
 
 
-def _of_trial(trial: Trial, files: build.LoadedFiles, interface: Interface) -> Iterator[Problem]:
+def _of_trial(trial: Trial, files: loading.LoadedFiles, interface: Interface) -> Iterator[Problem]:
     owner, place = trial.entry.owner, ("examples", trial.entry.number)
     by = interface.entry(trial.exchange.rule) if trial.exchange and trial.exchange.rule else None
     for source, reason in trial.mismatches:
@@ -259,6 +258,6 @@ def _is_bundled(owner: Operation | Rule) -> bool:
     return any(file.is_relative_to(bundled("cassettes") / folder) for folder in (SCENARIOS, QUIRKS))
 
 
-def _layer(by: Operation | Rule, files: build.LoadedFiles) -> int:
+def _layer(by: Operation | Rule, files: loading.LoadedFiles) -> int:
     """The number of its layer; those that the dialect extends are below 0."""
     return files.interface.layers.get(by.id, 0) if files.interface else 0

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from xs2a_sandbox.authoring import lint
 from xs2a_sandbox.authoring.case_from_exchange import case_from
 from xs2a_sandbox.authoring.samples import of_schema
-from xs2a_sandbox.bank import TestData
+from xs2a_sandbox.bank import TestData, loading
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette import Call, Interface, Operation
 from xs2a_sandbox.cassette.answers import without_nulls
@@ -28,7 +28,6 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.files import writing
 from xs2a_sandbox.documents.json_pointer import leaves
 from xs2a_sandbox.documents.yaml_writer import yaml_line, yaml_text
-from xs2a_sandbox.engine import build
 from xs2a_sandbox.errors import ConfigError, UserMistake
 from xs2a_sandbox.explain.candidates import nearest
 from xs2a_sandbox.explain.hints import free_id
@@ -109,7 +108,7 @@ def write(settings: Settings, method: str, path: str, status: int | None = None,
     Raises UserMistake: no operation has that path, the file is there, another rule answers these requests already, or
     an example of the case, or of another one, would not hold.
     """
-    files = build.read(settings)
+    files = loading.read(settings)
     interface, data = files.whole()
     draft = drafted(interface, files.schemas, data, method.upper(), path, status)
     return _save(settings, interface, draft.id, file, lambda schema: text(draft, schema))
@@ -121,7 +120,7 @@ def write_exchange(settings: Settings, entry: Journaled, file: Path | None = Non
     Raises UserMistake: of the exchange not all was kept, the file is there, another rule answers these requests, or an
     example of another case would not hold.
     """
-    interface, _ = build.read(settings).whole()
+    interface, _ = loading.read(settings).whole()
     rule = case_from(entry, interface)
     rule["id"] = free_id(interface, rule["id"])
     case = {"cassette": 1, "title": f"{entry.method} {entry.path}, as answered once", "rules": [rule]}
@@ -143,7 +142,7 @@ def _save(
     judge: bool = True,
 ) -> Path:
     """Writes the file, and removes it where it does not go with the rest; with `judge` its own example counts too."""
-    file = file or Path.cwd() / build.OWN / build.CASES / f"{id}.yaml"
+    file = file or Path.cwd() / loading.OWN / loading.CASES / f"{id}.yaml"
     if file.suffix != ".yaml":
         raise ConfigError(f"{file} must end in .yaml, as all cassettes do")
     schema = Path.cwd() / "schemas" / "cassette.schema.json"
@@ -156,9 +155,9 @@ def _save(
                 stream.write(written(schema_path))
         except FileExistsError:
             raise UserMistake(f"nothing written: {file} is there already; name another file with --to") from None
-    layered = any(file.resolve().is_relative_to(p.resolve()) for layer in build.layers(settings) for p in layer)
+    layered = any(file.resolve().is_relative_to(p.resolve()) for layer in loading.layers(settings) for p in layer)
     paths = [] if layered else [file]
-    if problems := build.check(settings, paths):
+    if problems := loading.check(settings, paths):
         file.unlink()
         raise UserMistake(
             "nothing written, because it does not go with the other cassettes:\n" + "\n".join(map(str, problems))

@@ -16,7 +16,7 @@ from xs2a_sandbox.compare.comparison import Comparison
 from xs2a_sandbox.compare.states import STATES, Move, ReportedState
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.http import Request, Response, body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.journal.log_line import LogEntry
@@ -46,9 +46,10 @@ def rehearse(
 ) -> list[Rehearsed]:
     """The recording's requests in their order, with the dialect's own ids and the customer's decisions."""
     clock = Clock(frozen=entries[0].time) if entries else REAL
-    engine = Engine(Banks(Bank(interface, schemas)), MemoryStore(), data, limits=USUAL, clock=clock)
     log_entries: list[LogEntry] = []
-    engine.on_exchange = log_entries.append
+    engine = Engine(
+        Parts(Banks(Bank(interface, schemas)), MemoryStore(), data, USUAL, clock, on_exchange=log_entries.append)
+    )
 
     async def ask(request: Request) -> Response:
         log_entries.clear()
@@ -58,7 +59,9 @@ def rehearse(
         return await engine.follow(request, replace(state, state=courses.meaning(state.thing, state.state)))
 
     url = entries[0].bank if entries else ""
-    comparison = Comparison(interface, schemas, ask, None, follow=follow, bank_url=url, sandbox_url=engine.public_url)
+    comparison = Comparison(
+        interface, schemas, ask, None, follow=follow, bank_url=url, sandbox_url=engine.parts.public_url
+    )
 
     async def play() -> list[Rehearsed]:
         rehearsed = []

@@ -1,14 +1,17 @@
 """The bank: a call answered by its rules and operations, and errors in the dialect's words."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from heapq import merge
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+from msgspec import structs
+
 from xs2a_sandbox.bank import admission, client_certificate, owners, presented_token, repeated_requests
+from xs2a_sandbox.bank.answer import Answer, Source
 from xs2a_sandbox.bank.client_certificate import ReadTrust, trust_nobody
 from xs2a_sandbox.bank.handlers.approaches import LOGIN
 from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
@@ -18,112 +21,43 @@ from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import (
     JSON,
     Action,
-    Answer,
+    ResponseTemplate,
     choose,
     render_headers,
     with_content_type,
     without_nulls,
     write,
 )
-from xs2a_sandbox.cassette.decide import Candidate, Decision, decide
+from xs2a_sandbox.cassette.decide import Amendments, Candidate, Decision, decide
+from xs2a_sandbox.cassette.dialect.error_table import ENGINE_ERRORS
 from xs2a_sandbox.cassette.evaluation.expressions import Scope, render
 from xs2a_sandbox.cassette.evaluation.values import to_text
-from xs2a_sandbox.cassette.index import Index, Lookup, Parameters, candidates
+from xs2a_sandbox.cassette.index import Index, Lookup, candidates
 from xs2a_sandbox.cassette.model import Behaviour
 from xs2a_sandbox.cassette.schema_names import fill_name, names_by_status
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.checks import NONE
-from xs2a_sandbox.config.real_bank import stranger
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
-from xs2a_sandbox.explain.explanation import Reply, diagnosis
-from xs2a_sandbox.http import Request, Response, to_json
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.explain.explanation import diagnosis
+from xs2a_sandbox.http import Response, to_json
 from xs2a_sandbox.http.messages import OwnRefusal
-from xs2a_sandbox.http.origin import host_of
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.http.target import Target, split_target
 from xs2a_sandbox.recording.replay import Replay
-from xs2a_sandbox.state.session import DEFAULT, session_name
+from xs2a_sandbox.state.session import session_name
 
 _SEQUENCES = "_sequences"
-STRICT = "X-Sandbox-Strict"
-"""The header that says what checks which only warn would have refused."""
+_OWN_ERRORS = ENGINE_ERRORS - {"format-error"}  # which requirements and handlers raise, too
 SIMULATED = RealBank()
 
 
-class Outcome:
-    """All that is known of a request by the time it is answered, for the headers and the log.
+class _Said(msgspec.Struct, frozen=True):
+    """A response on its way to be an answer. `error` is its name where it is one of the table."""
 
-    With `simulated` the sandbox answers it whatever the mode; `in_browser` the payment user sees the answer; `beside`
-    is told it in mode compare; rules that are `amending` it change it. `personal`: real people's data may be in it.
-    `reason` is why it failed, where the answer itself does not say it to programs; `ignored` says what of it means
-    nothing in its mode. Of one that `is_watched` the call
-    notes what its answer is made of.
-    """
-
-    __slots__ = (
-        "amending",
-        "bank",
-        "beside",
-        "call",
-        "delay",
-        "error",
-        "ignored",
-        "in_browser",
-        "is_watched",
-        "journaled",
-        "logged",
-        "personal",
-        "reason",
-        "rule",
-        "session",
-        "simulated",
-        "source",
-        "warnings",
-    )
-
-    def __init__(self, bank: "Bank") -> None:
-        self.bank = bank
-        self.call: Call | None = None
-        self.session = DEFAULT
-        self.source = "sandbox"
-        self.rule: str | None = None
-        self.amending: tuple[tuple[Rule, Parameters], ...] = ()
-        self.error: str | None = None
-        self.ignored: str | None = None
-        self.reason: str | None = None
-        self.delay = 0.0
-        self.warnings: Sequence[str] = ()
-        self.journaled = True
-        self.logged = True
-        self.in_browser = self.is_watched = False
-        self.simulated = False
-        self.personal = True
-        self.beside: Callable[[Response], Awaitable[None]] | None = None
-
-    @property
-    def objections(self) -> tuple[str, ...]:
-        """The refusals of a stricter bank, in its words."""
-        if self.call is None or not self.call.objections:
-            return ()
-        table, operation = self.bank.interface.errors, self.call.operation
-        refusals = (f"{table[e.name].status(operation)} {self.bank.reason(e, operation)}" for e in self.call.objections)
-        return tuple(dict.fromkeys(refusals))
-
-    @property
-    def headers(self) -> tuple[tuple[str, str], ...]:
-        """Headers that name who has answered, and what a stricter bank would have refused."""
-        rule = (("X-Sandbox-Rule", self.rule),) if self.rule else ()
-        amended = (("X-Sandbox-Amended", ", ".join(self.amended)),) if self.amending else ()
-        # Apps take the list apart at its semicolons.
-        text = "; ".join(text.replace("; ", ", ") for text in self.objections).encode("ascii", "replace").decode()
-        objections = ((STRICT, "".join(c if c.isprintable() else "?" for c in text)),) if text else ()
-        return (("X-Sandbox-Source", self.source), *rule, *amended, *objections)
-
-    @property
-    def amended(self) -> tuple[str, ...]:
-        """The ids of the rules that have changed the answer, in their order."""
-        return tuple(rule.id for rule, _ in reversed(self.amending))
+    response: Response
+    error: str | None = None
+    delay: float = 0.0
 
 
 class Bank:
@@ -182,11 +116,6 @@ class Bank:
         """Says whether real people's data may be in what it is asked, and in what it answers."""
         return self.real.can_be_asked or self.replays_personal
 
-    @property
-    def replays(self) -> bool:
-        """Says whether rules are recorded ones, asked by other ids than were recorded."""
-        return self._replay is not None
-
     def find(self, method: str, segments: tuple[str, ...]) -> Lookup:
         """All that a path leads to. Raises BankError for one that does not begin as it must."""
         if segments[: len(self._base)] != self._base:
@@ -217,58 +146,109 @@ class Bank:
         admit = self._admit if call.checks is not NONE else None
         return decide(lookup, self._candidates(call, lookup), call, self.schemas, self.interface.silent, admit)
 
-    def answer_unless_real(self, call: Call, lookup: Lookup, outcome: Outcome) -> Response | None:
-        """None where it is the real bank's to say: `outcome` knows the rule that wants it so. Raises BankError."""
-        return self.perform_unless_real(self.decide(call, lookup), call, outcome)
+    def answer(self, decision: Decision, call: Call, *, in_browser: bool = False) -> Answer:
+        """The answer that was decided; an error takes back what was written for it, unless it is to be kept.
 
-    def perform_unless_real(self, decision: Decision, call: Call, outcome: Outcome) -> Response | None:
-        """The answer that was decided; None as for `answer_unless_real`. Raises BankError."""
-        if not decision.is_left_to_bank:
-            return self.perform(decision, call, outcome)
-        outcome.rule = decision.rule.id if decision.rule else None
-        return None
-
-    def perform(self, decision: Decision, call: Call, outcome: Outcome) -> Response:
-        """The answer that was decided. Raises BankError, and what a condition could not be computed for."""
+        `in_browser` shows errors as pages. Raises what a condition could not be computed for.
+        """
         by = decision.rule or decision.operation
-        outcome.amending = decision.amendments
         if decision.error or by is None:
+            if isinstance(decision.error, BankError):
+                return self.refuse(decision.error, call, amendments=decision.amendments, in_browser=in_browser)
             raise decision.error or ValueError("a decision for nobody without an error")
-        outcome.rule = by.id
-        if by.behaviour.bank:
-            raise BankError("bank-not-configured")
+        source: Source = "handler" if by.behaviour.handler else "rule"
+        try:
+            if by.behaviour.bank:
+                raise BankError("bank-not-configured")
+            said = self._amend(self._once(by, decision, call), call, decision.amendments)
+        except BankError as refusal:
+            return self.refuse(refusal, call, source, by.id, decision.amendments, in_browser=in_browser)
+        except Exception as failure:
+            failure.add_note(f"in {by.id}")
+            raise
+        return Answer(
+            said.response,
+            source,
+            by.id,
+            said.error,
+            amended=_names(decision.amendments),
+            warnings=call.warnings,
+            objections=self.objections(call),
+            delay=said.delay,
+            call=call,
+            is_repeatable=self._replay is None,
+        )
+
+    def refuse(
+        self,
+        error: BankError,
+        call: Call,
+        source: Source = "sandbox",
+        rule: str | None = None,
+        amendments: Amendments = (),
+        *,
+        in_browser: bool = False,
+    ) -> Answer:
+        """The error as the bank says it. Takes back what was written for the call, unless the error keeps it."""
+        if not error.keep:
+            call.state.discard()
+        if error.name in _OWN_ERRORS:
+            amendments = ()
+        if error.name in _OWN_ERRORS or rule is None:
+            source, rule = "sandbox", None
+        said = _Said(self.show(error, call) if in_browser else self.say(error, call), error.name)
+        reason = None if said.response.body and not in_browser else self.reason(error, call.operation)
+        if not in_browser:
+            said = self._amend(said, call, amendments)
+        return Answer(
+            said.response,
+            source,
+            rule,
+            said.error,
+            error.with_traceback(None),  # which would keep all frames alive
+            reason,
+            _names(amendments),
+            call.warnings,
+            self.objections(call),
+            said.delay,
+            call,
+        )
+
+    def objections(self, call: Call) -> tuple[str, ...]:
+        """The refusals of a stricter bank, in its words."""
+        if not call.objections:
+            return ()
+        table, operation = self.interface.errors, call.operation
+        refusals = (f"{table[e.name].status(operation)} {self.reason(e, operation)}" for e in call.objections)
+        return tuple(dict.fromkeys(refusals))
+
+    def _once(self, by: Rule | Operation, decision: Decision, call: Call) -> _Said:
+        """What the rule or operation says; to a request that is repeated, what it said before. Raises BankError."""
         is_once = call.checks is not NONE and repeated_requests.is_checked(call, by.behaviour.handler)
         if is_once and (earlier := repeated_requests.earlier(call)):
-            outcome.source = "handler"
-            return self.amend(earlier, call, outcome)
-        response = self._respond(by, decision.operation, call, outcome)
+            return _Said(earlier)
+        said = self._respond(by, decision.operation, call)
         if is_once:
-            repeated_requests.keep(call, response)
+            repeated_requests.keep(call, said.response)
         if self._replay and decision.rule and decision.rule.tape:
-            response = self._replay.finish(response, decision.rule, call)
-        return self.amend(response, call, outcome)
+            return structs.replace(said, response=self._replay.finish(said.response, decision.rule, call))
+        return said
 
-    def amend(self, response: Response, call: Call, outcome: Outcome) -> Response:
-        """The answer with what rules change of it, the strongest last. Raises InvalidResponse, ExpressionError."""
-        if not outcome.amending:
-            return response
+    def _amend(self, said: _Said, call: Call, amendments: Amendments) -> _Said:
+        """What rules make of it, the strongest last. Raises InvalidResponse, ExpressionError."""
+        if not amendments:
+            return said
         scope, warn = call.scope(), call.warnings.append
-        for rule, parameters in reversed(outcome.amending):
+        for rule, parameters in reversed(amendments):
             if amendment := rule.behaviour.amend:
+                scope["path"] = parameters
                 if amendment.instead:
-                    response = self._write(amendment.instead, {}, {**scope, "path": parameters}, call, outcome)
-                response = amendment.apply(response, {**scope, "path": parameters}, warn)
+                    instead = self._write(amendment.instead, {}, scope, call)
+                    said = structs.replace(said, response=instead.response, error=instead.error or said.error)
+                said = structs.replace(said, response=amendment.apply(said.response, scope, warn))
                 if amendment.delay:
-                    outcome.delay = amendment.delay.seconds()
-        return response
-
-    def by_rule(self, call: Call, outcome: Outcome) -> Response | None:
-        """The answer of a rule at a path of the sandbox's own pages: a recorded bank may have had pages there, too.
-
-        None where no rule fits, or where it is the real bank's to say: then `outcome` knows the rule.
-        """
-        lookup = self.find_before_page(call.request.method, call.segments)
-        return self.answer_unless_real(call, lookup, outcome) if lookup else None
+                    said = structs.replace(said, delay=amendment.delay.seconds())
+        return said
 
     def find_before_page(self, method: str, segments: tuple[str, ...]) -> Lookup | None:
         """The rules that may come before a page of the sandbox itself; None where there can be none."""
@@ -299,9 +279,8 @@ class Bank:
         others = (candidate for candidate in plain if not candidate[0].tape)
         return merge(others, replaying, key=lambda candidate: self._positions[candidate[0].id])
 
-    def _respond(self, by: Rule | Operation, operation: Operation | None, call: Call, outcome: Outcome) -> Response:
+    def _respond(self, by: Rule | Operation, operation: Operation | None, call: Call) -> _Said:
         behaviour = by.behaviour
-        outcome.source = "handler" if behaviour.handler else "rule"
         default = operation.behaviour if operation else behaviour
         call.options = behaviour.options if behaviour.options is not None else (default.options or {})
         scope = call.scope()
@@ -322,26 +301,27 @@ class Bank:
         names = names_by_status(by, operation)
         if call.path and any("{" in name for name in names.values()):
             names = {status: fill_name(name, call.path) for status, name in names.items()}
-        outcome.delay = answer.delay.seconds() if answer.delay else 0.0
+        delay = answer.delay.seconds() if answer.delay else 0.0
         for effect in behaviour.effects:
             if isinstance(effect, Action):
                 _act(effect, call, scope)
             else:
                 effect.apply(call.state, scope)
-        return self._write(answer, names, scope, call, outcome)
+        return self._write(answer, names, scope, call, delay)
 
-    def _write(self, answer: Answer, names: Mapping[str, str], scope: Scope, call: Call, outcome: Outcome) -> Response:
+    def _write(
+        self, template: ResponseTemplate, names: Mapping[str, str], scope: Scope, call: Call, delay: float = 0.0
+    ) -> _Said:
         """The answer as it is sent, which may be an error of the table."""
         try:
-            return write(answer, self.interface.every_answer.headers, scope, names, self.schemas)
+            return _Said(write(template, self.interface.every_answer.headers, scope, names, self.schemas), None, delay)
         except BankError as error:
-            if not answer.error:
+            if not template.error:
                 raise
             # The cassette's own words: what they change, and their turn in a sequence, are kept.
-            outcome.error = error.name
-            return self.say(error, call)
+            return _Said(self.say(error, call), error.name, delay)
 
-    def _next(self, call: Call, id: str, behaviour: Behaviour) -> Answer:
+    def _next(self, call: Call, id: str, behaviour: Behaviour) -> ResponseTemplate:
         """The sequence's turn is counted in the transaction of the answer itself."""
         key = "|".join([id, *(f"{name}={value}" for name, value in sorted(call.path.items()))])
         turn = int((call.state.get(_SEQUENCES, key) or {"given": 0})["given"])
@@ -437,67 +417,6 @@ def _act(action: Action, call: Call, scope: Scope) -> None:
         scope["let"] = {**scope.get("let", {}), action.result: result}
 
 
-def attempted(decision: Decision, call: Call, outcome: Outcome) -> Reply:
-    """The answer that was decided; `call` must not be committed afterwards."""
-    try:
-        return Reply(outcome.bank.perform(decision, call, outcome).status)
-    except (BankError, StoreUnavailable) as error:
-        refused = error if isinstance(error, BankError) else BankError("busy")
-        reply = refusal(refused, outcome)
-        return replace(reply, status=outcome.bank.amend(outcome.bank.say(refused, call), call, outcome).status)
-    except Exception as error:
-        return refusal(BankError("internal", reason=str(error)), outcome)
-
-
-def refusal(error: BankError | Refused, outcome: Outcome) -> Reply:
-    """The error as the bank of this request says it, or the sandbox itself."""
-    if isinstance(error, Refused):
-        return Reply(error.status, error.error, str(error))
-    bank, operation = outcome.bank, outcome.call.operation if outcome.call else None
-    return Reply(bank.interface.errors[error.name].status(operation), error.name, bank.text(error))
-
-
-class Banks:
-    """`named` have hosts of their own; `default` is there for all other requests."""
-
-    def __init__(self, default: Bank, with_hosts: Sequence[Bank] = ()) -> None:
-        self.default = default
-        self.all = (*with_hosts, default)
-        self.are_personal = any(bank.is_personal for bank in self.all)
-        """True where real people's data may be in what any of them is asked."""
-        self.heed_request_ids = any(bank.interface.heeds_request_ids for bank in self.all)
-        self._by_host = {host_of(entry): bank for bank in self.all for entry in bank.real.host_names}
-        # Longest first: of banks at one host each is the one whose path the request goes on from.
-        self._real = sorted((bank for bank in self.all if bank.real.url), key=lambda bank: -len(_path(bank)))
-
-    def bank_of(self, request: Request) -> Bank:
-        """Finds the bank by the host that the request names; at the proxy that may be the one of the bank's own URL."""
-        return self._by_host.get(request.host.lower()) or self._at(request) or self.default
-
-    def choose(self, request: Request) -> Bank:
-        """Finds the bank that is meant. Raises BankError, at the proxy, for a host that is no bank's."""
-        bank = self.bank_of(request)
-        if bank is self.default and request.door == "proxy" and request.host.lower() not in self._by_host:
-            # Where everything is to be recorded, nothing is made up for hosts that nobody has named.
-            unnamed = bank.real.url is None and bank.real.mode == "record"
-            if unnamed or (bank.real.hosts and not bank.real.at(request).is_named_by(request)):
-                raise self.stranger(request)
-        return bank
-
-    def is_for_nobody(self, request: Request, bank: Bank) -> bool:
-        """Says whether a request at the proxy, to which the sandbox alone has no answer, is for none that are asked."""
-        return request.door == "proxy" and bank.real.url is None and bank.real.mode not in (None, "simulate")
-
-    def stranger(self, request: Request) -> BankError:
-        """The error for a request at the proxy that is for none of them."""
-        return stranger(request, *(bank.real for bank in self.all))
-
-    def _at(self, request: Request) -> Bank | None:
-        if request.door != "proxy" or not self._real:
-            return None
-        there = [bank for bank in self._real if bank.real.at(request).is_named_by(request)]
-        return next((bank for bank in there if request.target.startswith(_path(bank))), there[-1] if there else None)
-
-
-def _path(bank: Bank) -> str:
-    return urlsplit(bank.real.url or "").path + "/"
+def _names(amendments: Amendments) -> tuple[str, ...]:
+    """The ids of the rules that have changed the answer, in their order."""
+    return tuple([rule.id for rule, _ in reversed(amendments)]) if amendments else ()

@@ -11,9 +11,9 @@ from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPo
 from xs2a_sandbox.cassette.answers import (
     JSON,
     NO_BODY,
-    Answer,
     Delay,
     Report,
+    ResponseTemplate,
     compile_fields,
     status_of,
     with_content_type,
@@ -52,7 +52,7 @@ class Amendment:
     patch: tuple[PatchStep, ...] = ()
     delay: Delay | None = None
     fault: str | None = None
-    instead: Answer | None = None
+    instead: ResponseTemplate | None = None
 
     def apply(self, response: Response, scope: Scope, warn: Callable[[str], None]) -> Response:
         """The amended answer; `warn` is told of what could not be changed. Raises InvalidResponse, ExpressionError."""

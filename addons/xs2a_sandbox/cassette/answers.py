@@ -142,7 +142,7 @@ NO_BODY = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ResponseTemplate:
     """One `respond`, or one entry of a `sequence`. What holds expressions is a function of the scope."""
 
     status: int | Render = 200
@@ -174,7 +174,7 @@ class Answer:
 
 def compile_answer(
     spec: Mapping[str, Any], roots: frozenset[str], read: Callable[[str], bytes], report: Report
-) -> Answer:
+) -> ResponseTemplate:
     """`spec` has passed the cassette's schema; what that cannot see goes to `report`.
 
     `read` gives the content of a file that the cassette names, or raises OSError.
@@ -208,7 +208,7 @@ def compile_answer(
     if spec.get("status") in (204, 304) and (bodies or spec.get("nulls")):
         report(("status",), f"an answer with status {spec['status']} has no body")
     status, headers, delay = compile_fields(spec, roots, report)
-    return Answer(
+    return ResponseTemplate(
         status=200 if status is None else status,
         when=attempt(compile_condition, "when", roots),
         headers=headers,
@@ -250,7 +250,7 @@ def compile_fields(
     return status, headers, delay
 
 
-def choose(answers: Sequence[Answer], scope: Scope) -> Answer:
+def choose(answers: Sequence[ResponseTemplate], scope: Scope) -> ResponseTemplate:
     """The first whose condition holds."""
     for answer in answers:
         if answer.when is None or answer.when(scope):
@@ -259,7 +259,7 @@ def choose(answers: Sequence[Answer], scope: Scope) -> Answer:
 
 
 def write(
-    answer: Answer, every: Sequence[tuple[str, Any]], scope: Scope, names: Mapping[str, str], schemas: Schemas
+    answer: ResponseTemplate, every: Sequence[tuple[str, Any]], scope: Scope, names: Mapping[str, str], schemas: Schemas
 ) -> Response:
     """`every` are the headers of every answer; `names` says which schema an answer of that status has.
 

@@ -22,13 +22,16 @@ Candidate = tuple[Rule, Parameters, Call]
 """A rule that may fit, with its path parameters, and the call as the rule looks at it."""
 
 
+type Amendments = tuple[tuple[Rule, Parameters], ...]
+"""Rules that change an answer, strongest first, each with its path parameters."""
+
 type Admission = Callable[[Call, Operation], None]
 
 
 class Decision(NamedTuple):
     """The rule, else the operation, answers; `error` says why it does not, or why nobody does.
 
-    `amendments` are stronger rules, strongest first, that change the answer, each with its path parameters.
+    `amendments` are stronger rules that change the answer.
 
     A named tuple, as every request makes one.
     """
@@ -39,7 +42,7 @@ class Decision(NamedTuple):
     parameters: Parameters
     seen: Call
     error: SandboxError | None
-    amendments: tuple[tuple[Rule, Parameters], ...] = ()
+    amendments: Amendments = ()
 
     @property
     def is_left_to_bank(self) -> bool:
@@ -65,7 +68,7 @@ def decide(
     if operation:
         call.operation, call.path = operation.id, lookup.parameters
     checked, refusal = operation is None, None
-    amendments: tuple[tuple[Rule, Parameters], ...] = ()
+    amendments: Amendments = ()
     scope: Scope = {}
     for rule, parameters, seen in candidates:
         if rule.id in silent:

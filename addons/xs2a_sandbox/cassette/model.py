@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from xs2a_sandbox.cassette.amend import Amendment
-from xs2a_sandbox.cassette.answers import Action, Answer, Effect
+from xs2a_sandbox.cassette.answers import Action, Effect, ResponseTemplate
 from xs2a_sandbox.cassette.evaluation.expressions import Render, Scope
 from xs2a_sandbox.cassette.matchers import WHEN_STRENGTH, Constraint
 from xs2a_sandbox.cassette.path_pattern import Pattern
@@ -94,8 +94,8 @@ class Behaviour:
     A rule with `amend` gives none: it changes that of whoever answers.
     """
 
-    respond: tuple[Answer, ...] = ()
-    sequence: tuple[Answer, ...] = ()
+    respond: tuple[ResponseTemplate, ...] = ()
+    sequence: tuple[ResponseTemplate, ...] = ()
     on_exhausted: Literal["repeat_last", "restart", "fail"] = "repeat_last"
     handler: str | None = None
     options: Mapping[str, Any] | None = None
@@ -233,8 +233,8 @@ class Cassette:
     rules: tuple[Rule, ...]
     errors: tuple[ErrorAnswer, ...]
     every_request: Requirement | None
-    every_answer: Answer | None
-    every_error: Answer | None
+    every_answer: ResponseTemplate | None
+    every_error: ResponseTemplate | None
     recorded: Recorded | None = None
     dialect: str | None = None
     """The dialect that answers what was not recorded."""
@@ -256,7 +256,7 @@ class Cassette:
         return self.origin
 
 
-def answers(by: Operation | Rule) -> Iterator[tuple[Pointer, Answer]]:
+def answers(by: Operation | Rule) -> Iterator[tuple[Pointer, ResponseTemplate]]:
     """All that it can answer, each with its place below the operation or rule."""
     behaviour, written = by.behaviour, by.origin.written
     for key, entries in (("respond", behaviour.respond), ("sequence", behaviour.sequence)):

@@ -10,7 +10,7 @@ from itertools import starmap
 from typing import Any
 
 from xs2a_sandbox.cassette.amend import compile_amendment
-from xs2a_sandbox.cassette.answers import Answer, Report, compile_action, compile_answer, compile_effect
+from xs2a_sandbox.cassette.answers import Report, ResponseTemplate, compile_action, compile_answer, compile_effect
 from xs2a_sandbox.cassette.dialect import sca_pages
 from xs2a_sandbox.cassette.evaluation.expressions import (
     ERROR_ROOTS,
@@ -134,7 +134,7 @@ class _Reader:
         day = date.fromisoformat(spec["at"][:10])
         return Recorded(spec["bank"], day, spec["redacted"] or None, tuple(spec.get("left_out", ())))
 
-    def every_error(self, spec: Mapping[str, Any]) -> Answer:
+    def every_error(self, spec: Mapping[str, Any]) -> ResponseTemplate:
         if (name := spec.get("schema")) and name not in self.schemas:
             text = f"there is no schema {name!r}; there are {', '.join(self.schemas.names())}"
             self.note(("every_error", "schema"), "unknown-schema", text)
@@ -273,7 +273,7 @@ class _Reader:
             else None,
         )
 
-    def answer(self, spec: Mapping[str, Any], pointer: Pointer, roots: frozenset[str]) -> Answer:
+    def answer(self, spec: Mapping[str, Any], pointer: Pointer, roots: frozenset[str]) -> ResponseTemplate:
         return compile_answer(spec, roots, self.content, self.report(pointer, "answer"))
 
     def content(self, name: str) -> bytes:

@@ -84,9 +84,9 @@ def show_coverage(
 ) -> None:
     """Shows what the tally leaves out of the files as they are now; `examples` are tried for it first."""
     from xs2a_sandbox.authoring.coverage import as_json, as_text, measure
-    from xs2a_sandbox.engine import build
+    from xs2a_sandbox.bank import loading
 
-    files = build.read(settings, paths)
+    files = loading.read(settings, paths)
     interface, testdata = files.whole()
     if examples:
         from xs2a_sandbox.authoring.examples import trials
@@ -154,9 +154,9 @@ def _going_to(directory: Path) -> str:
 def _check(settings: Settings, paths: Sequence[Path]) -> tuple[list[Problem], int]:
     """All problems, and the number of files looked at: the configured ones, and those in `paths`."""
     from xs2a_sandbox.authoring.lint import check
-    from xs2a_sandbox.engine import build
+    from xs2a_sandbox.bank.loading import layers
 
-    places = [place for layer in build.layers(settings) for place in layer]
+    places = [place for layer in layers(settings) for place in layer]
     listed = (file for place in (*places, *paths) for file in ([place] if place.is_file() else place.rglob("*.yaml")))
     files = {file.resolve() for file in listed if file.is_file()}
     try:

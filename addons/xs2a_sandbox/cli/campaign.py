@@ -136,6 +136,7 @@ def campaign(
     COMMAND runs the tests, such as `pytest tests/bank`; write it after `--`. It finds the bank's address in
     XS2A_SANDBOX_URL, and the fault in XS2A_SANDBOX_FAULT. Exit status: 0 nothing found, 1 there are findings.
     """
+    from xs2a_sandbox.bank.loading import interface_and_schemas
     from xs2a_sandbox.campaign import Command, finding_file
     from xs2a_sandbox.campaign.campaign import Campaign
     from xs2a_sandbox.campaign.kept_results import ResultsFile
@@ -143,7 +144,6 @@ def campaign(
     from xs2a_sandbox.campaign.reports import files
     from xs2a_sandbox.campaign.reports.text import as_text
     from xs2a_sandbox.documents.files import writing
-    from xs2a_sandbox.engine.build import interface_and_schemas
 
     settings = load_settings(flags)
     command = Command(tuple(words), variables, Path.cwd())

@@ -22,7 +22,8 @@ from xs2a_sandbox.compare.payment_user import PaymentUser
 from xs2a_sandbox.compare.reports.report import Question, Report, printable, report
 from xs2a_sandbox.config import RealBank, Settings, load_settings
 from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.engine.build import build, redactor_of, restorer_of
+from xs2a_sandbox.engine.build import build
+from xs2a_sandbox.engine.redacting import redactor_of, restorer_of
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.exchange import Exchange
@@ -103,8 +104,9 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
     engine = build(settings)
     entries, lacking = _as_sent(tapes, vault, settings, engine) if vault else (entries, frozenset())
     if any(key for tape in tapes for key in tape.keys):
-        own, engine.testdata = engine.testdata, recorded_data(entries, engine.testdata)
-        if what := adopted(own, engine.testdata):
+        own = engine.parts.testdata
+        engine.use(testdata=recorded_data(entries, own))
+        if what := adopted(own, engine.parts.testdata):
             click.echo(f"adopted from the recording: {what}", err=True)
     steps = _recorded_steps(flags, entries, lacking, engine.interface)
     if flags.offline is None and (layers or not recorded):
@@ -148,7 +150,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
 
     def amended(layer: Path) -> Report:
         other = build(replace(settings, cassettes=(*settings.cassettes, layer)))
-        other.testdata = engine.testdata
+        other.use(testdata=engine.parts.testdata)
         again = masking.Ignoring(masking.read([*settings.ignore, *flags.ignore]), today)
         options = {"bank_url": url, "ignoring": again, "redact": redactor.entry if redactor else None}
         return report(
@@ -298,7 +300,7 @@ async def _play(steps: Sequence[Step], engine: Engine, real: RealBank | None, **
         engine.schemas,
         engine.answer,
         bank,
-        **{"sandbox_url": engine.public_url, "follow": engine.follow, **options},
+        **{"sandbox_url": engine.parts.public_url, "follow": engine.follow, **options},
     )
     try:
         return await comparison.play(steps, _progress())

@@ -147,12 +147,12 @@ def _read(source: Path) -> "Foreign | Mappings":
 
 def _redaction(settings: Settings, *, keeps: bool = False) -> tuple[Callable[["Exchange"], "Exchange"], str]:
     """The redaction, and the fingerprint of its key; with `keeps` the vault keeps what it replaces."""
-    from xs2a_sandbox.engine import build
+    from xs2a_sandbox.engine import build, redacting
     from xs2a_sandbox.redaction import pseudonyms
 
     banks, _ = build.read_all(settings)
-    redactor = build.redactor_of(settings, banks)
-    redact = build.keeper(settings, redactor).entry if keeps else redactor.entry
+    redactor = redacting.redactor_of(settings, banks)
+    redact = redacting.keeper(settings, redactor).entry if keeps else redactor.entry
     return redact, pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir))
 
 
@@ -172,9 +172,9 @@ async def _write(directory: Path, entries: Sequence["Exchange"], head: dict[str,
 
 def _derive_dialect(name: str, path: Path) -> None:
     from xs2a_sandbox.authoring import derived_dialect
+    from xs2a_sandbox.bank.loading import OWN
     from xs2a_sandbox.bundled import bundled
     from xs2a_sandbox.documents import Schemas
-    from xs2a_sandbox.engine.build import OWN
     from xs2a_sandbox.recording.tape import read_tape
 
     hint = f". To derive rules by it, say `xs2a-sandbox derive --by {name} DIR`"
@@ -186,10 +186,10 @@ def _derive_dialect(name: str, path: Path) -> None:
 
 
 def _derive(directory: Path, settings: Settings) -> None:
-    from xs2a_sandbox.engine import build
+    from xs2a_sandbox.bank.loading import interface_and_schemas
     from xs2a_sandbox.recording.derive import derive, report_lines
 
-    for line in report_lines(derive(directory, *build.interface_and_schemas(settings)), directory):
+    for line in report_lines(derive(directory, *interface_and_schemas(settings)), directory):
         click.echo(line)
 
 

@@ -16,7 +16,7 @@ Collections = Mapping[str, Mapping[str, Any]]
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def testdata(as_json: bool) -> None:
     """List the preconfigured consents, accounts, payments, customers and clients (TPPs that may ask for tokens)."""
-    from xs2a_sandbox.engine.build import load_testdata
+    from xs2a_sandbox.bank.loading import load_testdata
 
     settings = load_settings()
     data = load_testdata(settings)

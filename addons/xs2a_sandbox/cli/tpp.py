@@ -229,9 +229,9 @@ def zoo(folder: Path, **flags: Any) -> None:
 
     NAME.pem has the key, too; NAME.header is the certificate alone, for those that no TLS library shows.
     """
+    from xs2a_sandbox.bank.loading import interface_and_schemas
     from xs2a_sandbox.clock import REAL
     from xs2a_sandbox.documents.files import replace_file
-    from xs2a_sandbox.engine.build import interface_and_schemas
     from xs2a_sandbox.tpp import certificate, issuing, key_files, organisation_identifier, specimens
     from xs2a_sandbox.tpp.qc_statements import ROLES as WRITTEN
     from xs2a_sandbox.tpp.trust_service import Provider, TrustService
@@ -264,8 +264,9 @@ def zoo(folder: Path, **flags: Any) -> None:
 
 
 def _announcement(settings: Settings, folder: Path, who: str, password: str) -> list[str]:
+    from xs2a_sandbox.bank.loading import load_testdata
     from xs2a_sandbox.cli.serve.announcement import valid_consent
-    from xs2a_sandbox.engine.build import CA_FILE, load_testdata
+    from xs2a_sandbox.engine.build import CA_FILE
 
     shown, consent = near(folder), valid_consent(load_testdata(settings).at(settings.clock.today()))
     path = f"/v1/consents/{consent}/status"

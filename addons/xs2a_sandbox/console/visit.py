@@ -20,8 +20,11 @@ from xs2a_sandbox.state.session import DEFAULT, PREFIX
 class ShownSandbox(Protocol):
     """A sandbox that can be looked at. `control` is its control interface, past the log."""
 
-    banks: Banks
-    store: Store | DistantStore
+    @property
+    def banks(self) -> Banks: ...
+
+    @property
+    def store(self) -> Store | DistantStore: ...
 
     @property
     def guard(self) -> Guard: ...

@@ -14,7 +14,7 @@ from xs2a_sandbox.compare.reports.report import ComparedExchange
 from xs2a_sandbox.control import checks, clock, faults, rules, sca, shapes
 from xs2a_sandbox.control import journal as journal_view
 from xs2a_sandbox.control.access import Guard
-from xs2a_sandbox.control.route import Answer, ControlRequest, ControlRoute, Later, kind
+from xs2a_sandbox.control.route import ControlAnswer, ControlRequest, ControlRoute, Later, kind
 from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable, body_invalid
 from xs2a_sandbox.explain import request as described_request
@@ -46,9 +46,14 @@ WARNING = "X-Sandbox-Warning"
 class ControlledSandbox(Protocol):
     """A sandbox that is controlled. `begin_anew` is told the session whose state was forgotten, or None for all."""
 
-    store: Store | DistantStore
-    journal: Journal
-    banks: Banks
+    @property
+    def store(self) -> Store | DistantStore: ...
+
+    @property
+    def journal(self) -> Journal: ...
+
+    @property
+    def banks(self) -> Banks: ...
 
     def begin_anew(self, session: str | None) -> None: ...
 
@@ -81,7 +86,7 @@ class Control:
             if segments[1] == "journal":
                 journal = await journal.whole(journal_view.since(request))
 
-            def attempt(documents: Documents) -> tuple[Answer | Later, list[str]]:
+            def attempt(documents: Documents) -> tuple[ControlAnswer | Later, list[str]]:
                 call = begin(documents)
                 answer = route.work(self, ControlRequest(call, names, route, documents, journal))
                 if request.method not in ("GET", "HEAD"):
@@ -116,20 +121,20 @@ class Control:
 
     # -- state
 
-    def collections(self, request: ControlRequest) -> Answer:
+    def collections(self, request: ControlRequest) -> ControlAnswer:
         state = request.call.state
         return 200, {name: state.all(name) for name in state.collections() if not _own(name)}
 
-    def collection(self, request: ControlRequest) -> Answer:
+    def collection(self, request: ControlRequest) -> ControlAnswer:
         return 200, request.call.state.all(request.names[0])
 
-    def document(self, request: ControlRequest) -> Answer:
+    def document(self, request: ControlRequest) -> ControlAnswer:
         document = request.call.state.get(*request.names)
         if document is None:
             raise _no_document(request)
         return 200, document
 
-    def put_document(self, request: ControlRequest) -> Answer:
+    def put_document(self, request: ControlRequest) -> ControlAnswer:
         collection, id = _writable(request)
         document = request.read()
         is_there = request.call.state.get(collection, id) is not None
@@ -143,7 +148,7 @@ class Control:
         )
         return 200 if is_there else 201, document
 
-    def happen(self, request: ControlRequest) -> Answer:
+    def happen(self, request: ControlRequest) -> ControlAnswer:
         """Lets something happen to a consent, payment or basket that its state machine has."""
         collection, id = _writable(request)
         event = request.read().get("event")
@@ -160,7 +165,7 @@ class Control:
             raise Refused(409, "event-impossible", f"{id} is {status}; what can happen to it: {possible}")
         return 200, request.call.state.get(collection, id)
 
-    def delete_document(self, request: ControlRequest) -> Answer:
+    def delete_document(self, request: ControlRequest) -> ControlAnswer:
         collection, id = _writable(request)
         if request.call.state.get(collection, id) is None:
             raise _no_document(request)
@@ -169,20 +174,20 @@ class Control:
 
     # -- sessions
 
-    def sessions(self, request: ControlRequest) -> Answer:
+    def sessions(self, request: ControlRequest) -> ControlAnswer:
         kept: dict[str, dict[str, int]] = {DEFAULT: {}, **request.documents.sessions()}
         names = sorted(filter(is_session_name, kept))
         return 200, {"sessions": [{"id": name, "documents": _counted(kept[name])} for name in names]}
 
-    def session_documents(self, request: ControlRequest) -> Answer:
+    def session_documents(self, request: ControlRequest) -> ControlAnswer:
         return 200, {"id": request.names[0], "documents": _counted(self._kept(request))}
 
-    def forget_session(self, request: ControlRequest) -> Answer:
+    def forget_session(self, request: ControlRequest) -> ControlAnswer:
         self._kept(request)
         self._forget_one(request, request.names[0])
         return 204, None
 
-    def reset(self, request: ControlRequest) -> Answer:
+    def reset(self, request: ControlRequest) -> ControlAnswer:
         everything = request.read().get("all", False)
         if not isinstance(everything, bool):
             raise body_invalid(f"all must be true or false, not {kind(everything)}")
@@ -209,37 +214,37 @@ class Control:
 
     # -- why
 
-    def explain(self, request: ControlRequest) -> Answer:
+    def explain(self, request: ControlRequest) -> ControlAnswer:
         described_one = described_request.read(request.read(), request.call.session.id)
         return 200, described(self._sandbox.explain(described_one, request.documents))
 
-    def status(self, request: ControlRequest) -> Answer:
+    def status(self, request: ControlRequest) -> ControlAnswer:
         return 200, self._sandbox.status()
 
     # -- what is to go wrong
 
-    def add_fault(self, request: ControlRequest) -> Answer:
+    def add_fault(self, request: ControlRequest) -> ControlAnswer:
         return 201, faults.added(request.call, self._sandbox.banks, request.read())
 
-    def delete_fault(self, request: ControlRequest) -> Answer:
+    def delete_fault(self, request: ControlRequest) -> ControlAnswer:
         faults.deleted(request.call, request.names[0])
         return 204, None
 
     # -- what is answered otherwise
 
-    def add_rules(self, request: ControlRequest) -> Answer:
+    def add_rules(self, request: ControlRequest) -> ControlAnswer:
         return 201, rules.added(request.call, self._sandbox.banks, request.read())
 
-    def delete_rules(self, request: ControlRequest) -> Answer:
+    def delete_rules(self, request: ControlRequest) -> ControlAnswer:
         rules.deleted(request.call, request.names[0])
         return 204, None
 
     # -- what was asked
 
-    def journal(self, request: ControlRequest) -> Answer:
+    def journal(self, request: ControlRequest) -> ControlAnswer:
         return 200, journal_view.listed(request.journal, request.call)
 
-    def exchange(self, request: ControlRequest) -> Answer:
+    def exchange(self, request: ControlRequest) -> ControlAnswer:
         return 200, journal_view.one(request.journal, request.call, request.names[0])
 
     def send_again(self, request: ControlRequest) -> Later:
@@ -250,10 +255,10 @@ class Control:
         entry = journal_view.comparable(request.journal, request.names[0])
         return partial(journal_view.compared, self._sandbox, entry, request.read())
 
-    def clear_journal(self, request: ControlRequest) -> Answer:
+    def clear_journal(self, request: ControlRequest) -> ControlAnswer:
         return 200, journal_view.emptied(request.journal, request.call)
 
-    def assert_journal(self, request: ControlRequest) -> Answer:
+    def assert_journal(self, request: ControlRequest) -> ControlAnswer:
         return 200, journal_view.asserted(request.journal, request.call, request.read())
 
 

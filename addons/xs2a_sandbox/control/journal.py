@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.compare.reports.report import ComparedExchange
-from xs2a_sandbox.control.route import Answer, kind
+from xs2a_sandbox.control.route import ControlAnswer, kind
 from xs2a_sandbox.errors import Refused, body_invalid
 from xs2a_sandbox.explain import request as described_request
 from xs2a_sandbox.http import Headers, Request, Response, to_json
@@ -32,7 +32,8 @@ _AS_DISPLAYED = "number session method target status source rule milliseconds fa
 class Answering(Protocol):
     """A sandbox that can be asked, and held against its bank."""
 
-    journal: Journal
+    @property
+    def journal(self) -> Journal: ...
 
     async def answer(self, request: Request) -> Response: ...
 
@@ -97,7 +98,7 @@ def comparable(journal: Journal, number: str) -> Journaled:
     return entry
 
 
-async def sent_again(sandbox: Answering, entry: Journaled) -> Answer:
+async def sent_again(sandbox: Answering, entry: Journaled) -> ControlAnswer:
     """The summary of the exchange that comes of sending a request again."""
     last = max((entry.number for entry in await sandbox.journal.whole()), default=0)
     request = described_request.of(entry)
@@ -113,7 +114,7 @@ async def sent_again(sandbox: Answering, entry: Journaled) -> Answer:
     return 201, summary(sent, sandbox.journal.displayed(sent))
 
 
-async def compared(sandbox: Answering, entry: Journaled, body: Mapping[str, Any]) -> Answer:
+async def compared(sandbox: Answering, entry: Journaled, body: Mapping[str, Any]) -> ControlAnswer:
     """What the bank answers otherwise to the request of an exchange. Raises Refused."""
     allow_writes = body.get("allow_writes", False)
     if not isinstance(allow_writes, bool):

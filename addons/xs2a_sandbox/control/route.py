@@ -10,10 +10,10 @@ from xs2a_sandbox.errors import BankError, body_invalid
 from xs2a_sandbox.journal.journal import Journal
 from xs2a_sandbox.state import Documents
 
-type Answer = tuple[int, Any]
+type ControlAnswer = tuple[int, Any]
 """Status and JSON; the value None is no body."""
 
-type Later = Callable[[], Awaitable[Answer]]
+type Later = Callable[[], Awaitable[ControlAnswer]]
 """Work that waits for somebody: it begins once the request's transaction has ended."""
 
 
@@ -115,7 +115,7 @@ class ControlRoute[Owner]:
     path: str
     id: str
     summary: str
-    work: Callable[[Owner, ControlRequest], Answer | Later]
+    work: Callable[[Owner, ControlRequest], ControlAnswer | Later]
     answers: Mapping[int, Any]
     body: Any = None
     is_optional: bool = False

@@ -5,7 +5,7 @@ import asyncio
 from xs2a_sandbox.doors import ports
 from xs2a_sandbox.doors.client_header import ClientHeader
 from xs2a_sandbox.doors.connections import Connections
-from xs2a_sandbox.doors.door import Answer, Repeat, Tell, unkept
+from xs2a_sandbox.doors.door import Application, Repeat, Tell, unkept
 from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, Place, Service, split_url
 from xs2a_sandbox.doors.wrong_protocol import DIRECT
 from xs2a_sandbox.http import Headers, Request, Response
@@ -17,7 +17,7 @@ class DirectDoor:
 
     def __init__(
         self,
-        answer: Answer,
+        answer: Application,
         *,
         host: str,
         port: int,

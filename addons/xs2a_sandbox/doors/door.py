@@ -26,7 +26,7 @@ from xs2a_sandbox.http.origin import address
 from xs2a_sandbox.http.target import outline
 from xs2a_sandbox.journal import reason
 
-type Answer = Callable[[Request], Coroutine[Any, Any, Response]]
+type Application = Callable[[Request], Coroutine[Any, Any, Response]]
 
 type Repeat = Callable[[Request], Response | None]
 """The engine's answer to a request that was asked before, where that is kept."""
@@ -137,7 +137,7 @@ def unread_request(door: Door) -> Request:
     return Request("-", "-", door=door)
 
 
-async def ask(answer: Answer, request: Request, seconds: float, tell: Tell, waiting: Waiting) -> Response:
+async def ask(answer: Application, request: Request, seconds: float, tell: Tell, waiting: Waiting) -> Response:
     """The engine's answer; its failure is a 500, its silence for `seconds` a 504, the end of `waiting` a 503."""
     started = perf_counter()
     if wish := request.headers.first.get("upgrade"):

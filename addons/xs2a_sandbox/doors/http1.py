@@ -15,7 +15,7 @@ import httptools
 
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connection, Connections
-from xs2a_sandbox.doors.door import Answer, Repeat, Tell, Waiting, unkept
+from xs2a_sandbox.doors.door import Application, Repeat, Tell, Waiting, unkept
 from xs2a_sandbox.doors.wrong_protocol import Endpoint, recognise
 from xs2a_sandbox.errors import SandboxError
 from xs2a_sandbox.http import Headers, Request, Response, request_head
@@ -38,7 +38,13 @@ class Service:
     """
 
     def __init__(
-        self, answer: Answer, *, tell: Tell, connections: Connections, repeat: Repeat = unkept, gathers: bool = False
+        self,
+        answer: Application,
+        *,
+        tell: Tell,
+        connections: Connections,
+        repeat: Repeat = unkept,
+        gathers: bool = False,
     ) -> None:
         self.answer = answer
         self.repeat = repeat

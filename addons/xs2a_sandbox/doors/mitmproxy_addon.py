@@ -27,7 +27,7 @@ from OpenSSL import SSL
 
 from xs2a_sandbox.doors import door, mitmproxy_layers, proxy_log
 from xs2a_sandbox.doors.connections import Connection, Connections
-from xs2a_sandbox.doors.door import Answer, Tell, Waiting
+from xs2a_sandbox.doors.door import Application, Tell, Waiting
 from xs2a_sandbox.doors.mitmproxy_layers import to_mitmproxy
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers, Request, Response, request_head
@@ -71,7 +71,7 @@ class SandboxAddon(ConnectionGuard):
 
     name = "xs2a-sandbox"
 
-    def __init__(self, answer: Answer, *, proxy_auth: str | None, tell: Tell, connections: Connections) -> None:
+    def __init__(self, answer: Application, *, proxy_auth: str | None, tell: Tell, connections: Connections) -> None:
         self.answer = answer
         self.tell = tell
         self.draining = False
@@ -288,8 +288,8 @@ def from_environment() -> SandboxAddon:
     try:
         settings = load_settings()
         engine = build.build(settings)
-        engine.public_url = settings.public_url or PAGES_URL
-        connections = Connections(engine.limits)
+        engine.use(public_url=settings.public_url or PAGES_URL)
+        connections = Connections(engine.parts.limits)
         return Script(engine.answer, proxy_auth=settings.proxy_auth, tell=engine.refused, connections=connections)
     except UserMistake as mistake:
         sys.exit(f"xs2a-sandbox: {mistake}")

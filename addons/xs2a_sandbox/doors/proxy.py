@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from xs2a_sandbox.documents.files import ensure_folder, read_file
 from xs2a_sandbox.doors import ports
 from xs2a_sandbox.doors.connections import Connection, Connections
-from xs2a_sandbox.doors.door import Answer, Repeat, Tell, unkept
+from xs2a_sandbox.doors.door import Application, Repeat, Tell, unkept
 from xs2a_sandbox.doors.http1 import Service
 from xs2a_sandbox.doors.lane import ESTABLISHED, Lane
 from xs2a_sandbox.doors.tls import Certificates
@@ -55,7 +55,7 @@ class ProxyDoors:
 
     def __init__(
         self,
-        answer: Answer,
+        answer: Application,
         *,
         host: str,
         proxy_port: int,

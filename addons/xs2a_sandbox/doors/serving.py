@@ -76,12 +76,11 @@ async def serve(
     # Before anything takes its time: what is saved from here on is not missed.
     notices = Notices(engine.store, say) if isinstance(engine.store, DistantStore) else None
     reload = Reload(engine, settings, again or (lambda: settings), notices.own if notices else say, worker)
-    engine.on_exchange = on_exchange
-    engine.tracing = tracing.from_environment()
+    engine.use(on_exchange=on_exchange, tracing=tracing.from_environment())
     if built:
         built(engine)
     ca_file = ensure_ca(settings.confdir)
-    engine.admin_token = ensure_token(settings.confdir)
+    engine.use(admin_token=ensure_token(settings.confdir))
     direct, proxy = _doors(engine, settings, _connections(engine, worker, say))
     started: list[DirectDoor | ProxyDoors] = []
     try:
@@ -95,7 +94,7 @@ async def serve(
             await proxy.start()
             started.append(proxy)
             addresses = addresses_of(settings, direct.port, proxy.proxy_port, proxy.tls_port, ca_file)
-        engine.public_url = settings.public_url or addresses.direct
+        engine.use(public_url=settings.public_url or addresses.direct)
         if ready:
             ready(addresses)
         if worker:
@@ -119,10 +118,10 @@ async def serve(
 
 def _connections(engine: Engine, worker: "Worker | None", say: Say) -> Connections:
     """The count of connections that all doors share; `say` is told where fewer can be open than the limits allow."""
-    allow_files(engine.limits)
-    connections = Connections(engine.limits, worker.counted if worker else lambda count: None)
-    if connections.most < engine.limits.connections and (worker is None or worker.is_teller):
-        most, wish = connections.most, engine.limits.connections
+    allow_files(engine.parts.limits)
+    connections = Connections(engine.parts.limits, worker.counted if worker else lambda count: None)
+    if connections.most < engine.parts.limits.connections and (worker is None or worker.is_teller):
+        most, wish = connections.most, engine.parts.limits.connections
         say(
             f"only {most:,} connections may be open at a time, not {wish:,}: raise the limit of files, ulimit -n",
             "warning",

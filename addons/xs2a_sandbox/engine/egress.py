@@ -6,15 +6,12 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from xs2a_sandbox.clock import Clock
-from xs2a_sandbox.compare.comparison import Compared, Source
-from xs2a_sandbox.compare.states import Twin
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import BankDestination
 from xs2a_sandbox.control.access import Guard
-from xs2a_sandbox.engine import clearance, single_comparison
-from xs2a_sandbox.engine.live_comparison import LiveComparison, Turn
-from xs2a_sandbox.engine.modes import BankRequest
-from xs2a_sandbox.errors import BankError, RecordingFailed, Refused
+from xs2a_sandbox.engine import egress_policy
+from xs2a_sandbox.engine.route import BankRequest
+from xs2a_sandbox.errors import BankError, RecordingFailed
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.body import decode, readable
 from xs2a_sandbox.http.exchange import Exchange
@@ -28,25 +25,18 @@ from xs2a_sandbox.upstream.client import Upstream
 
 log = logging.getLogger("xs2a_sandbox")
 
-NOT_ITS_OWN = "for another host or port than the bank's"
-NOT_LET_OUT = "from a web page of another site, or with the admin token"
 
-
-class Passage:
-    """`recording` writes down what goes to a bank in mode record, and with `spied` what does so in mode spy;
-    `comparing` is there for mode compare.
-    """
+class Egress:
+    """`recording` writes down what goes to a bank in mode record, and with `spied` what does so in mode spy."""
 
     def __init__(
         self,
         forward_hosts: Collection[str] = (),
         recording: Recording | None = None,
-        comparing: LiveComparison | None = None,
         *,
         spied: bool = False,
     ) -> None:
         self.recording = recording
-        self.comparing = comparing
         self._upstream = Upstream(forward_hosts)
         self._forwarded = frozenset(host.lower() for host in forward_hosts)
         self._spied = spied
@@ -65,7 +55,7 @@ class Passage:
 
     async def forward(self, request: Request, guard: Guard) -> Response:
         """Asks the host that the request names; nothing of it is written down. Raises BankError, Refused."""
-        clearance.check_forwarding(request, guard)
+        egress_policy.check_forwarding(request, guard)
         return _of_no_sandbox(await self._upstream.forward(request))
 
     async def ask(self, to_bank: BankRequest, guard: Guard) -> Response:
@@ -74,72 +64,30 @@ class Passage:
         Raises BankError, and that or Refused for what must not go to this bank.
         """
         bank, request = to_bank.real, to_bank.request
-        clearance.check(to_bank, guard)
+        egress_policy.check(to_bank, guard)
         destination = to_bank.destination
         if self.recording and (to_bank.mode == "record" or self._spied):
             response = await self._recorded(self.recording, bank, request, destination)
         else:
-            response = await self._send(bank, request, destination.sent)
+            response = await self.send(bank, request, destination.sent)
         if bank.rewrite_links:
             return links.rewrite(response, destination.url, client_url(request, destination.segments))
         return response
 
-    async def compare(self, to_bank: BankRequest, twin: Twin, guard: Guard) -> Turn:
-        """The side that is to answer in mode compare: the sandbox alone where the bank must not be asked.
-
-        Raises BankError, Refused.
-        """
-        if self.comparing is None:
-            return Turn(to_bank.request)
-        if why := self.why_spared(self.comparing, to_bank, guard):
-            return await self.comparing.spare(to_bank, why)
-        return await self.comparing.turn(to_bank, self._send, twin)
-
-    async def compare_once(
-        self, to_bank: BankRequest, answer: Response, source: Source, twin: Twin, guard: Guard, *, allow_writes: bool
-    ) -> Compared:
-        """An exchange held against the bank, in any mode that asks it. Raises BankError, Refused."""
-        single_comparison.check(to_bank, allow_writes=allow_writes)
-        clearance.check(to_bank, guard)
-        if self.comparing is None or to_bank.mode != "compare":
-            return await single_comparison.compare(to_bank, answer, source, self._send, twin)
-        journeys = self.comparing.journeys
-        journey = await journeys.of(to_bank)
-        compared = await single_comparison.compare(to_bank, answer, source, self._send, twin, journey)
-        await journeys.share(journey)
-        return compared
-
-    def why_spared(self, comparing: LiveComparison, to_bank: BankRequest, guard: Guard) -> str | None:
-        """The reason why the bank must not be asked, if there is one.
-
-        Raises BankError, Refused where the sandbox does not answer then.
-        """
-        try:
-            clearance.check(to_bank, guard)
-        except (BankError, Refused) as error:
-            is_elsewhere = isinstance(error, BankError)
-            if comparing.is_answered_by_bank(to_bank) or (is_elsewhere and not to_bank.lookup.is_known):
-                raise
-            return NOT_ITS_OWN if is_elsewhere else NOT_LET_OUT
-        return None
-
     async def close(self) -> None:
-        if self.comparing:
-            await self.comparing.close()
         await self._upstream.close()
         if self.recording:
             self.recording.close()
 
     def counts(self) -> dict[str, int]:
-        """How often something has gone to a bank, been compared with one, or been written down."""
+        """How often something has gone to a bank, or been written down."""
         counts = {"bank_calls": self._calls}
-        if self.comparing:
-            counts |= self.comparing.report.counts()
         if self.recording:
             counts |= {"recorded": self.recording.exchanges, "recordings_lost": self.recording.lost}
         return counts
 
-    async def _send(self, bank: RealBank, request: Request, target: str) -> Response:
+    async def send(self, bank: RealBank, request: Request, target: str) -> Response:
+        """Asks for a target below its URL, unchecked. Raises BankError."""
         self._calls += 1
         return _of_no_sandbox(await self._upstream.send(bank, request, target))
 
@@ -149,7 +97,7 @@ class Passage:
         try:
             async with recording.room(len(request.body)):
                 started, clock = Clock().now(), time.perf_counter()
-                response = await self._send(bank, replace(request, headers=readable(request.headers)), destination.sent)
+                response = await self.send(bank, replace(request, headers=readable(request.headers)), destination.sent)
                 milliseconds = (time.perf_counter() - clock) * 1000
                 plain = replace(without_own_credentials(request), target=destination.target)
                 exchange = Exchange.of(plain, _decoded(response), destination.url, started, milliseconds)

@@ -6,12 +6,14 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
-from xs2a_sandbox.bank import Outcome, added_rules
+from msgspec import structs
+
+from xs2a_sandbox.bank import added_rules
 from xs2a_sandbox.bank.expiry import expire
 from xs2a_sandbox.cassette import Call, fault
 from xs2a_sandbox.cassette.decide import Decision
 from xs2a_sandbox.cassette.fault import MEMBERS, PREFER, Fault
-from xs2a_sandbox.engine.modes import BankRequest
+from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.http.target import split_target
@@ -29,9 +31,10 @@ _PREFER = PREFER.lower()
 class DueFaults:
     """Counted once, however often the request is tried: `take` is told of each new try, `decide` of those that began.
 
-    From then on `to_bank` is the request to a bank that has the session's rules, too, whose hits are counted.
-    There are none where the request is held against a bank that knows nothing of them. Without `prefers` the header
-    says nothing; with `is_distant` what a try that fails has counted is lost with it.
+    From then on `to_bank` is the request to a bank that has the session's rules, too, whose hits are counted, and
+    `counts` says whether each such request counts, even if it is the same. There are none where the request is held
+    against a bank that knows nothing of them. Without `prefers` the header says nothing; with `is_distant` what a try
+    that fails has counted is lost with it.
     """
 
     __slots__ = (
@@ -42,15 +45,15 @@ class DueFaults:
         "_is_distant",
         "_is_heeded",
         "_original",
-        "_outcome",
         "_prefers",
+        "counts",
         "to_bank",
     )
 
-    def __init__(self, to_bank: BankRequest, outcome: Outcome, *, prefers: bool, is_distant: bool) -> None:
+    def __init__(self, to_bank: BankRequest, *, prefers: bool, is_distant: bool) -> None:
         self.to_bank = self._original = to_bank
-        self._outcome = outcome
-        self._is_heeded = to_bank.mode in ("simulate", "spy") and not outcome.simulated
+        self.counts = False
+        self._is_heeded = to_bank.mode in ("simulate", "spy") and not to_bank.is_twin
         self._prefers = prefers and self._is_heeded
         self._is_distant = is_distant
         self._faults: tuple[Fault, ...] = ()
@@ -68,7 +71,7 @@ class DueFaults:
             return
         self._lay_over(call)
         if there := SESSION_FAULTS.all(call.state):
-            self._outcome.is_watched = False  # its answer is not kept: each request counts
+            self.counts = True
             after = [counted(entry) if self._is_for(entry) else entry for entry in there]
             due = [entry for entry, before in zip(after, there, strict=True) if entry["hits"] > before["hits"]]
             self._faults = tuple(map(_compiled, due))
@@ -118,7 +121,7 @@ class DueFaults:
         header = call.headers.get(_PREFER) if self._prefers else None
         if header is None and not self._faults:
             return decision
-        self._outcome.is_watched = False
+        self.counts = True
         wished = () if header is None else (fault.wished(header, bank.interface),)
         faults = (*wished, *self._faults)
         decision = fault.apply(faults, decision, bank.interface, lookup, call)
@@ -131,10 +134,10 @@ class DueFaults:
         self.to_bank = original = self._original
         if not self._is_heeded or not (there := SESSION_RULES.all(call.state)):
             return
-        self._outcome.is_watched = False  # its answer is not kept: each hit counts
+        self.counts = True
         bank = added_rules.bank_with(original.bank, tuple(map(added_rules.addition, there)))
         _, segments = session_name(original.request, split_target(original.request.target).segments)
-        self.to_bank = original._replace(bank=bank, lookup=bank.find(original.request.method, segments))
+        self.to_bank = structs.replace(original, bank=bank, lookup=bank.find(original.request.method, segments))
 
     def _count_rules(self, call: Call) -> None:
         """Counts the request, where one of the session's rules answers it, or changes the answer."""

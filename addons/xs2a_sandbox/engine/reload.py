@@ -11,10 +11,12 @@ from stat import S_ISREG
 from time import monotonic
 from typing import Protocol
 
+from xs2a_sandbox.bank import loading
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.settings import FILE
-from xs2a_sandbox.engine import build
+from xs2a_sandbox.control.pages import FilesStatus
+from xs2a_sandbox.engine import build, redacting
 from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.journal.serving_log import Level, Say
@@ -114,13 +116,13 @@ class Reload:
         for note in notes:
             say(note)
         if mistake is not None:
-            self._engine.files = replace(self._engine.files, problems=tuple(mistake.splitlines()))
+            self._engine.use(files=replace(self._engine.parts.files, problems=tuple(mistake.splitlines())))
             say(f"{mistake}\nkept what was loaded before; mend this and save", level="error")
         else:
             self._settings = settings
-            self._engine.use(banks, testdata, Clock().now())
-            if self._engine.display:
-                build.show(self._engine.display, settings, banks, testdata)
+            self._engine.use(banks=banks, testdata=testdata, files=FilesStatus(Clock().now()))
+            if display := self._engine.parts.display:
+                redacting.show(display, settings, banks, testdata)
             say(f"loaded again: {counted(len(banks.default.interface.rules), 'rule')}")
 
     def _live(self, settings: Settings, notes: list[str]) -> Settings:
@@ -136,7 +138,7 @@ class Reload:
     def _places(self) -> list[Path]:
         with suppress(UserMistake):  # a folder that is gone for a moment
             extended = {folder for bank in self._engine.banks.all for folder in bank.interface.foundation}
-            self._last_places = [*build.places(self._tried), *extended]
+            self._last_places = [*loading.places(self._tried), *extended]
         return self._last_places
 
     def _signature(self) -> Signature:

@@ -346,6 +346,10 @@ class Transaction:
 
         return undo
 
+    def discard(self) -> None:
+        """Takes back all that was written."""
+        self._writes, self._beside, self._changed = {}, {}, []
+
     def commit(self) -> bool:
         """False if somebody else was faster; then nothing has been written."""
         if not self._writes:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import httpx
 
-from xs2a_sandbox.doors.door import Answer, framed_headers
+from xs2a_sandbox.doors.door import Application, framed_headers
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.testing.in_process import NOT_HTTP, LoopThread, ask, sent
 
@@ -13,7 +13,7 @@ from xs2a_sandbox.testing.in_process import NOT_HTTP, LoopThread, ask, sent
 class HttpxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """Every host is the bank. Threads and event loops may share it."""
 
-    def __init__(self, answer: Answer, loop: LoopThread) -> None:
+    def __init__(self, answer: Application, loop: LoopThread) -> None:
         self._answer = answer
         self._loop = loop
 

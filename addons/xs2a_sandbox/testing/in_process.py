@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
-from xs2a_sandbox.doors.door import Answer
+from xs2a_sandbox.doors.door import Application
 from xs2a_sandbox.http import Request, Response
 
 
@@ -76,7 +76,7 @@ PATIENCE: ContextVar[float | None] = ContextVar("patience", default=None)
 """The seconds that the client of a request waits for its answer."""
 
 
-async def ask(answer: Answer, request: Request, patience: float | None = None) -> Response:
+async def ask(answer: Application, request: Request, patience: float | None = None) -> Response:
     """The answer in one piece. Raises TimeoutError where it takes longer by the bank's clock than the client waits."""
     PATIENCE.set(patience)
     response = await answer(request)

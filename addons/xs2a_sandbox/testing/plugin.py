@@ -163,8 +163,8 @@ def _xs2a_sandboxes(
                 blueprint = read({**settings, **_confdir(record)}).answering(record.test.cassettes)
         except UserMistake as mistake:
             raise pytest.fail.Exception(f"xs2a: {mistake}" if record else str(mistake), pytrace=False) from None
-        passage = recording.passage if recording else None
-        return Sandbox(blueprint, loop, directory, virtual_time=virtual_time, passage=passage), recording
+        egress = recording.egress if recording else None
+        return Sandbox(blueprint, loop, directory, virtual_time=virtual_time, egress=egress), recording
 
     yield make
     loop.close()

@@ -68,7 +68,7 @@ class RecordingRun:
         self._blueprint = blueprint
         self._loop = loop
         self._is_over = False
-        self.passage = blueprint.passage(self._fresh)
+        self.egress = blueprint.egress(self._fresh)
 
     def keep(self, exchanges: Iterable[LogEntry]) -> tuple[str, ...]:
         """Lets what was recorded take the place of what was there. Returns what of it has no rule, and why.
@@ -76,7 +76,7 @@ class RecordingRun:
         `exchanges` are those of the test. Raises UserMistake where the bank has not answered all of them.
         """
         self._close()
-        recording = self.passage.recording
+        recording = self.egress.recording
         for exchange in exchanges:
             if exchange.source != "bank":
                 reason = exchange.reason or f"answered {exchange.status} by the sandbox"
@@ -103,7 +103,7 @@ class RecordingRun:
     def _close(self) -> None:
         if not self._is_over:
             self._is_over = True
-            self._loop.run(self.passage.close())
+            self._loop.run(self.egress.close())
 
 
 def _beside(folder: Path) -> Path:

@@ -12,7 +12,7 @@ from requests.adapters import HTTPAdapter
 from urllib3 import HTTPHeaderDict, HTTPResponse
 from urllib3.exceptions import ProtocolError
 
-from xs2a_sandbox.doors.door import Answer, framed_headers
+from xs2a_sandbox.doors.door import Application, framed_headers
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.testing.in_process import NOT_HTTP, LoopThread, ask, sent
 
@@ -20,7 +20,7 @@ from xs2a_sandbox.testing.in_process import NOT_HTTP, LoopThread, ask, sent
 class RequestsAdapter(HTTPAdapter):
     """Every host that it is mounted for is the bank. Threads may share it."""
 
-    def __init__(self, answer: Answer, loop: LoopThread) -> None:
+    def __init__(self, answer: Application, loop: LoopThread) -> None:
         super().__init__()
         self._answer = answer
         self._loop = loop

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
-from xs2a_sandbox.bank import Bank, Banks, TestData
+from xs2a_sandbox.bank import Bank, Banks, TestData, loading
 from xs2a_sandbox.bank.domain.signing import Family
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.cassette import Interface
@@ -21,10 +21,9 @@ from xs2a_sandbox.cassette.rule_text import read_rules
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas
-from xs2a_sandbox.doors.door import Answer
-from xs2a_sandbox.engine import Engine, build
-from xs2a_sandbox.engine.egress import Passage
-from xs2a_sandbox.engine.journeys import Journeys
+from xs2a_sandbox.doors.door import Application
+from xs2a_sandbox.engine import Engine, Parts, build, redacting
+from xs2a_sandbox.engine.egress import Egress
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers, Request, Response, own_path, to_json
 from xs2a_sandbox.journal.assertions import messages
@@ -51,7 +50,7 @@ class Blueprint:
     @classmethod
     def read(cls, settings: Settings) -> "Blueprint":
         """Raises UserMistake, for all mistakes in all files at once."""
-        files = build.read(settings)
+        files = loading.read(settings)
         interface, testdata = files.whole()
         return cls(settings, layer_files.cassettes(files.layers, files.schemas), interface, files.schemas, testdata)
 
@@ -64,32 +63,32 @@ class Blueprint:
         layer = layer_files.cassettes([[recorded]], self.schemas)
         return replace(self, layers=[*self.layers, *layer], interface=self.extended(layer))
 
-    def passage(self, to: Path) -> Passage:
+    def egress(self, to: Path) -> Egress:
         """A way to the bank of the settings, with a new recording of what goes there. Raises ConfigError."""
         settings, banks = replace(self.settings, to=to), self._banks(self.interface)
-        return build.passage_of(settings, banks, build.redactor_of(settings, banks), Journeys(), redact=True)
+        return build.egress_of(settings, banks, redacting.redactor_of(settings, banks), redact=True)
 
     def _banks(self, interface: Interface) -> Banks:
         settings = self.settings
         real = settings.real_banks()[-1]
-        replay = build.replay_of(settings, interface, real)
+        replay = redacting.replay_of(settings, interface, real)
         return Banks(Bank(interface, self.schemas, real, base_path=settings.base_path, replay=replay))
 
     def engine(self, interface: Interface, store: Store, journal: Journal, **options: Any) -> Engine:
-        """An engine of these files; `options` are those of Engine."""
+        """An engine of these files; `options` are further parts."""
         settings = self.settings
-        return Engine(
+        parts = Parts(
             self._banks(interface),
             store,
             self.testdata,
-            limits=USUAL,
-            clock=settings.clock,
+            USUAL,
+            settings.clock,
             public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
             static_data=settings.static_data,
             ca_file=settings.confdir / build.CA_FILE,
             journal=journal,
-            **options,
         )
+        return Engine(replace(parts, **options))
 
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ class Sandbox(Controls):
 
     Files that added rules name are looked for in `directory`. With `virtual_time` nobody waits for what a rule delays:
     the bank's clock moves instead, and a client whose time limit is shorter has its timeout at once. A real bank is
-    asked over the `passage`.
+    asked over the `egress`.
     """
 
     def __init__(
@@ -140,7 +139,7 @@ class Sandbox(Controls):
         directory: Path | None = None,
         *,
         virtual_time: bool = False,
-        passage: Passage | None = None,
+        egress: Egress | None = None,
     ) -> None:
         super().__init__(self._control, self._start_authorisation)
         self._blueprint = blueprint
@@ -153,7 +152,8 @@ class Sandbox(Controls):
         self._log: list[LogEntry] = []
         self._token = secrets.token_urlsafe(16)
         self._options: dict[str, Any] = {"pass_time": self._pass_time} if virtual_time else {}
-        self._options |= {"passage": passage}
+        if egress:
+            self._options["egress"] = egress
         self._owed = 0.0
         """The part of a second by which the clock has yet to be moved."""
         self._engine = self._engine_of(blueprint.interface)
@@ -284,10 +284,8 @@ class Sandbox(Controls):
         return f"<Sandbox {len(self._journal)} exchanges, {sum(map(len, self._added))} rules added>"
 
     def _engine_of(self, interface: Interface) -> Engine:
-        engine = self._blueprint.engine(interface, self._store, self._journal, **self._options)
-        engine.admin_token = self._token
-        engine.on_exchange = self._log.append
-        return engine
+        options = {**self._options, "admin_token": self._token, "on_exchange": self._log.append}
+        return self._blueprint.engine(interface, self._store, self._journal, **options)
 
     async def _pass_time(self, seconds: float, session: str) -> None:
         """Moves the bank's clock as long as the client waits. Raises TimeoutError where that is not long enough."""
@@ -328,14 +326,14 @@ class Sandbox(Controls):
                 raise UserMistake(refusal)
 
 
-def httpx_transport(answer: Answer, loop: LoopThread) -> "HttpxTransport":
+def httpx_transport(answer: Application, loop: LoopThread) -> "HttpxTransport":
     """A transport for `httpx.Client` and `httpx.AsyncClient`. Raises UserMistake without httpx."""
     with _installed("httpx"):
         from xs2a_sandbox.testing.httpx_transport import HttpxTransport
     return HttpxTransport(answer, loop)
 
 
-def requests_adapter(answer: Answer, loop: LoopThread) -> "RequestsAdapter":
+def requests_adapter(answer: Application, loop: LoopThread) -> "RequestsAdapter":
     """The adapter for `requests.Session().mount("https://", …)`. Raises UserMistake without requests."""
     with _installed("requests"):
         from xs2a_sandbox.testing.requests_adapter import RequestsAdapter

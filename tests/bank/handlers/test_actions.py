@@ -112,7 +112,7 @@ def test_states_move_by_their_tables(client: Client) -> None:
 
 
 def test_a_payment_moves(client: Client) -> None:
-    payments = bundled_engine().testdata.at(REAL.today())["payments"]
+    payments = bundled_engine().parts.testdata.at(REAL.today())["payments"]
     id, state = next((id, p["transactionStatus"]) for id, p in payments.items() if p["transactionStatus"] == "ACTC")
     moved = client.post(f"/v1/our/moved/payment/{id}", json={"event": "cancellation authorised"})
     assert moved.json() == [None, PAYMENT.after(state, "cancellation authorised")]

@@ -55,7 +55,8 @@ def test_a_preconfigured_consent_that_was_used_does_not_grow_stale_in_a_kept_sta
     page = urlsplit(made["_links"]["scaRedirect"]["href"])
     assert client.get(f"{page.path}?{page.query}").status == 200
     later, fresh = an_engine(client.engine.store), an_engine()
-    later._started = fresh._started = Clock().today(100)
+    for engine in (later, fresh):
+        engine.use(started=Clock().today(100))
 
     content = Client(later).get(path).json()
 

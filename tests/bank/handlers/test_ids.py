@@ -13,7 +13,7 @@ from xs2a_sandbox.bank.handlers.ids import form_of
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect import layers
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.state import MemoryStore
 
 FORMS = [
@@ -52,7 +52,7 @@ def bank(folder: Path, form: str) -> Client:
     data = testdata.load([bundled("cassettes") / "berlin-group-1.3" / "testdata.yaml"])
     schemas = bundled_engine().schemas
     interface = layers.read([[dialect]], schemas, NAMED)
-    return Client(Engine(Banks(Bank(interface, schemas)), MemoryStore(), data, limits=limits()))
+    return Client(Engine(Parts(Banks(Bank(interface, schemas)), MemoryStore(), data, limits=limits())))
 
 
 @pytest.mark.parametrize(("form", "pattern"), FORMS)

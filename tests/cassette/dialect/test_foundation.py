@@ -10,7 +10,7 @@ from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.config.limits import USUAL
-from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.errors import Problem
 from xs2a_sandbox.state import MemoryStore
 
@@ -46,7 +46,7 @@ def problems(directory: Path, *texts: str, base: bool = True) -> list[Problem]:
 def engine(directory: Path, *texts: str) -> Engine:
     assert problems(directory, *texts) == []
     interface = layers.read([[directory / "mine"]], SCHEMAS, NAMED)
-    return Engine(Banks(Bank(interface, SCHEMAS)), MemoryStore(), TestData({}, ()), limits=USUAL)
+    return Engine(Parts(Banks(Bank(interface, SCHEMAS)), MemoryStore(), TestData({}, ()), limits=USUAL))
 
 
 def test_all_that_is_not_named_stays(tmp_path: Path) -> None:

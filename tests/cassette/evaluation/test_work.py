@@ -100,7 +100,7 @@ BY_DATE = {
 def test_dates_choose_among_20000_entries(respond: str, tmp_path: Path) -> None:
     rule = "rules:\n- id: by-date\n  match: {method: POST, path: /by-date}\n  respond:"
     engine = an_engine(layers=cassette(tmp_path, rule + respond.replace("\n    ", "\n      ")))
-    engine.limits = replace(engine.limits, body=10_000_000)
+    engine.use(limits=replace(engine.parts.limits, body=10_000_000))
     client = Client(engine)
 
     answer = client.post("/by-date", json={"booked": ENTRIES}, headers={"Content-Type": "application/json"})

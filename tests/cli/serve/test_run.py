@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +12,7 @@ from xs2a_sandbox.cli.serve.run import RunReport
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
-from xs2a_sandbox.engine.egress import Passage
+from xs2a_sandbox.engine.egress import Egress
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.journal.log_line import LogEntry
@@ -23,7 +24,7 @@ class Recorded:
 
     def __init__(self, recording: Recording, engine: Engine) -> None:
         self.interface, self.schemas, self.banks = engine.interface, engine.schemas, engine.banks
-        self.passage = Passage(recording=recording)
+        self.parts = SimpleNamespace(egress=Egress(recording=recording), comparing=None)
 
 
 def exchange(path: str, source: str = "bank", rule: str | None = None) -> LogEntry:
@@ -35,7 +36,7 @@ def test_recorded_rules_that_nobody_used_are_listed(tmp_path: Path, monkeypatch:
     derived(tmp_path, taped("/v1/things/a", {"n": 1}), taped("/v1/things", {"n": 2}))
     engine, run = replay(tmp_path), RunReport()
     run.begin(engine)
-    engine.on_exchange = run.add
+    engine.use(on_exchange=run.add)
     asyncio.run(engine.answer(Request("GET", "/v1/things/a")))
     first, line = run.end()
     assert first == "1 recorded rule answered nothing:"

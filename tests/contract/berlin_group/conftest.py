@@ -113,7 +113,7 @@ def served_by_mitmproxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[se
 @pytest.fixture(scope="session")
 def in_process() -> Iterator[httpx.BaseTransport]:
     engine, loop = build(Settings(state="memory:", dialect=DIALECT)), LoopThread()
-    engine.public_url = "http://bank.example"
+    engine.use(public_url="http://bank.example")
     yield httpx_transport(engine.answer, loop)
     loop.close()
 

@@ -21,7 +21,8 @@ from tests.support.wiremock import wiremock_serving as serving
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.engine.build import build, read_all, redactor_of
+from xs2a_sandbox.engine.build import build, read_all
+from xs2a_sandbox.engine.redacting import redactor_of
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.header_fields import counts
 from xs2a_sandbox.recording.importers import wiremock

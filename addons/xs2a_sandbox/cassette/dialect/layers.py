@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from xs2a_sandbox.cassette.answers import Answer
+from xs2a_sandbox.cassette.answers import ResponseTemplate
 from xs2a_sandbox.cassette.dialect import error_table, quirks, references, request_ids
 from xs2a_sandbox.cassette.dialect.foundation import Foundation, foundation
 from xs2a_sandbox.cassette.dialect.layer_files import Layer, folder_of, read_layers, read_path
@@ -61,8 +61,8 @@ class Interface:
     operations: Mapping[str, Operation]
     rules: tuple[Rule, ...]
     errors: Mapping[str, ErrorAnswer]
-    every_answer: Answer
-    every_error: Answer
+    every_answer: ResponseTemplate
+    every_error: ResponseTemplate
     layers: Mapping[str, int] = field(default_factory=dict)
     tapes: Mapping[Path, Recorded] = field(default_factory=dict)
     silent: frozenset[str] = frozenset()
@@ -167,8 +167,8 @@ class _Merge:
         self.rules: dict[str, Layered] = {}
         self.errors: dict[str, ErrorAnswer] = {}
         self.replaced: list[tuple[Rule, Rule]] = []
-        self.every_answer = Answer()
-        self.every_error: Answer | None = None
+        self.every_answer = ResponseTemplate()
+        self.every_error: ResponseTemplate | None = None
         self.sca_pages = ScaPages()
         self.signatures = USUAL
         self.mistaken: list[Problem] = []

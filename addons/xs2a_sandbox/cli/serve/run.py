@@ -111,11 +111,11 @@ class ServingRun:
     def _built(self, engine: Engine) -> None:
         self._engine = engine
         if not engine.interface.silent:
-            self._consent = valid_consent(engine.testdata.at(self._settings.clock.today()))
+            self._consent = valid_consent(engine.parts.testdata.at(self._settings.clock.today()))
         self._log.redact = engine.displayed_text
         self._report.begin(engine)
-        if engine.passage.comparing:
-            engine.passage.comparing.report.say = self._log.note
+        if engine.parts.comparing:
+            engine.parts.comparing.report.say = self._log.note
         if self._worker is None or self._worker.is_teller:
             for warning in build.warnings(self._settings, engine):
                 self._log.note(warning, level="warning")
@@ -128,7 +128,8 @@ class ServingRun:
             shared = isinstance(self._engine.store, DistantStore)
             run = "" if shared else self._worker.run if self._worker else secrets.token_hex(16)
             console = Console(self._engine, self._settings, self._base_url(addresses), run)
-            self._engine.introduce(front_page(self._settings, addresses, self._consent), console)
+            page = front_page(self._settings, addresses, self._consent)
+            self._engine.use(front_page=page, console=console)
         if self._worker is None:
             self._announce(addresses)
         else:
@@ -170,7 +171,7 @@ class RunReport:
 
     def progress(self) -> str | None:
         """The progress of a recording in one line."""
-        if self._engine is None or not (recording := self._engine.passage.recording):
+        if self._engine is None or not (recording := self._engine.parts.egress.recording):
             return None
         redacted = recording.redactions
         parts = (
@@ -184,9 +185,9 @@ class RunReport:
         """After the last exchange: derives rules from what was recorded, and names the recorded rules nobody used."""
         if self._engine is None:
             return
-        if self._engine.passage.comparing:
-            yield from self._engine.passage.comparing.report.end()
-        recording = self._engine.passage.recording
+        if self._engine.parts.comparing:
+            yield from self._engine.parts.comparing.report.end()
+        recording = self._engine.parts.egress.recording
         if recording and recording.exchanges:
             yield f"{self.progress()}: {recording.file}"
             if recording.noted:

@@ -10,7 +10,7 @@ import httptools
 
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors.connections import Connections
-from xs2a_sandbox.doors.door import Answer, Tell
+from xs2a_sandbox.doors.door import Application, Tell
 from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, Place, Service
 from xs2a_sandbox.doors.wrong_protocol import Endpoint
 from xs2a_sandbox.http import Headers, Request, Response
@@ -32,7 +32,7 @@ class Caller:
 class Lines:
     """Connections that are open from `open` to `close`; threads may share it."""
 
-    def __init__(self, answer: Answer, tell: Tell, loop: LoopThread) -> None:
+    def __init__(self, answer: Application, tell: Tell, loop: LoopThread) -> None:
         self._answer = answer
         self._tell = tell
         self._loop = loop
@@ -67,7 +67,7 @@ class Lines:
     async def _drain(self) -> None:
         await asyncio.gather(*(service.drain(0) for service in self._services))
 
-    def _timed(self, caller: Caller) -> Answer:
+    def _timed(self, caller: Caller) -> Application:
         def answer(request: Request) -> Coroutine[Any, Any, Response]:
             return self._in_time(request, caller)
 

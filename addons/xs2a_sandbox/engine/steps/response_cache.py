@@ -4,11 +4,12 @@ One is the same as long as the same is asked, nothing is written that it was mad
 request counts, but for its X-Request-ID, where no cassette heeds more of that than its form: it is echoed.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from xs2a_sandbox.bank import Outcome, timeline
+from xs2a_sandbox.bank import Answer, timeline
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.dialect.request_ids import NAME
 from xs2a_sandbox.clock import Clock, WatchedClock, beginning
@@ -30,6 +31,9 @@ _is_uuid = FORMATS["uuid"]
 type Question = tuple[tuple[tuple[str, str], ...], tuple[object, ...]]
 """The headers that count, and where the request goes, beginning with its target."""
 
+type Tell = Callable[[Request, Response, LogEntry, float], None]
+"""Tells of an exchange that is the same as one before, and took so many seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
@@ -40,7 +44,7 @@ class KeptAnswer:
     """
 
     response: Response
-    line: LogEntry
+    entry: LogEntry
     id: str | None
     echoes: tuple[int, ...]
     session: str
@@ -65,25 +69,46 @@ class KeptAnswer:
         return Response(self.response.status, tuple(headers), self.response.body)
 
 
-class KeptAnswers:
-    """The answers of an engine whose banks heed no ids, or do (`heeds_ids`).
+class ResponseCache:
+    """Keeps answers of banks that heed X-Request-ID, or do not (`varies_by_id`); who is answered so is told of it.
 
     Without a `store` that tells at once what has changed, nothing is kept.
     """
 
-    def __init__(self, store: Store | None, *, heeds_ids: bool) -> None:
+    def __init__(self, store: Store | None, tell: Tell, *, varies_by_id: bool) -> None:
         self._store = store
-        self._heeds_ids = heeds_ids
+        self._tell = tell
+        self._varies_by_id = varies_by_id
         self._kept: dict[Question, KeptAnswer] = {}
         self._size = 0
         self._questions: dict[int, None] = {}
+
+    def repeat(self, request: Request) -> Response | None:
+        """The answer to a request that was asked before, where it is kept; it needs no wait. Never raises."""
+        started = time.perf_counter()
+        question = self.question(request)
+        kept = None if question is None else self.find(question)
+        if kept is None:
+            return None
+        response = kept.answer(request.headers.first.get(NAME))
+        self._tell(request, response, kept.entry, time.perf_counter() - started)
+        return response
+
+    async def answer(self, request: Request, step: Callable[[Request], Awaitable[Answer]]) -> Response:
+        """The answer of the step below, which is kept where it is the second one to the same question."""
+        question = self.question(request)
+        is_repeated = question is not None and self.is_repeated(question)
+        answer = await step(request)
+        if is_repeated and question is not None:
+            self.keep(question, request, answer)
+        return answer.response
 
     def question(self, request: Request) -> Question | None:
         """All of the request that an answer can depend on; None for one whose answer is not kept."""
         if self._store is None or request.method != "GET" or request.body:
             return None
         pairs = request.headers.pairs
-        if not self._heeds_ids and (id := request.headers.first.get(NAME)):
+        if not self._varies_by_id and (id := request.headers.first.get(NAME)):
             others = tuple([pair for pair in pairs if pair[1] is not id])
             if len(others) != len(pairs) - 1 or not _is_uuid(id):
                 return None
@@ -113,14 +138,14 @@ class KeptAnswers:
         self._questions[key] = None
         return False
 
-    def keep(self, question: Question, request: Request, response: Response, outcome: Outcome, line: LogEntry) -> None:
+    def keep(self, question: Question, request: Request, answer: Answer) -> None:
         """Keeps the answer, unless it could be another one for reasons that nobody would see."""
-        call = outcome.call
-        if call is None or not isinstance(call.clock, WatchedClock) or not _is_settled(call, response, outcome):
+        call, response, entry = answer.call, answer.response, answer.entry
+        if call is None or entry is None or not isinstance(call.clock, WatchedClock) or not _is_settled(call, answer):
             return
         id = request.headers.first.get(NAME)
-        echoes = _positions(NAME, id, response) if id and not self._heeds_ids else ()
-        if id and not self._heeds_ids and _count(id, request, response) != 1 + len(echoes):
+        echoes = _positions(NAME, id, response) if id and not self._varies_by_id else ()
+        if id and not self._varies_by_id and _count(id, request, response) != 1 + len(echoes):
             # Who can tell what repeats it?
             return
         began = call.clock.began
@@ -133,7 +158,7 @@ class KeptAnswers:
         while len(self._kept) >= _COUNT or self._size > _BYTES:
             self._forget(next(iter(self._kept)))
         self._kept[question] = KeptAnswer(
-            response, line, id, echoes, call.session.id, clock, began.timestamp(), ends, reads, lists
+            response, entry, id, echoes, call.session.id, clock, began.timestamp(), ends, reads, lists
         )
 
     def has_like(self, request: Request) -> bool:
@@ -152,20 +177,18 @@ class KeptAnswers:
             self._size -= len(kept.response.body)
 
 
-def _is_settled(call: Call, response: Response, outcome: Outcome) -> bool:
+def _is_settled(call: Call, answer: Answer) -> bool:
     """Says whether the cassettes alone said it, nothing was written or made up, and no time looked at but the day."""
-    return not (
+    response = answer.response
+    return answer.is_repeatable and not (
         call.state.is_changed
         or call.drew
         or (isinstance(call.clock, WatchedClock) and call.clock.looks)
         or call.warnings
         or call.objections
-        or outcome.source not in ("rule", "handler")
-        or outcome.bank.replays
-        or outcome.personal
-        or outcome.in_browser
-        or outcome.delay
-        or outcome.reason
+        or answer.source not in ("rule", "handler")
+        or answer.is_personal
+        or answer.delay
         or response.status >= 400
         or response.fault
         or response.rest

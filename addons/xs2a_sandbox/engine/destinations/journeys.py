@@ -9,7 +9,7 @@ from typing import Any
 from xs2a_sandbox.compare.comparison import Source
 from xs2a_sandbox.compare.identifiers import Counterparts, identifiers_in, names_in, path_names_in
 from xs2a_sandbox.compare.states import BankStates, Move, ReportedState
-from xs2a_sandbox.engine.modes import BankRequest
+from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http import body as content
 from xs2a_sandbox.http.body import decode

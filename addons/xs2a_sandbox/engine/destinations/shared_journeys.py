@@ -9,8 +9,8 @@ from secrets import token_hex
 from threading import Lock
 from typing import Any
 
-from xs2a_sandbox.engine.journeys import Journey, Journeys, Lesson, Name, QueuePlace
-from xs2a_sandbox.engine.modes import BankRequest
+from xs2a_sandbox.engine.destinations.journeys import Journey, Journeys, Lesson, Name, QueuePlace
+from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.state.snapshot import DistantStore

@@ -16,8 +16,8 @@ from xs2a_sandbox.compare.reports.live import SPARED, LiveReport
 from xs2a_sandbox.compare.reports.report import printable
 from xs2a_sandbox.compare.states import Move, ReportedState, Twin
 from xs2a_sandbox.config import RealBank
-from xs2a_sandbox.engine.journeys import Journey, Journeys, QueuePlace
-from xs2a_sandbox.engine.modes import BankRequest
+from xs2a_sandbox.engine.destinations.journeys import Journey, Journeys, QueuePlace
+from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.target import client_url, cut_target

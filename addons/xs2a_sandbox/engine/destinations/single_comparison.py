@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from xs2a_sandbox.compare.comparison import SAFE_METHODS, Compared, Comparison, Source
 from xs2a_sandbox.compare.states import Twin
-from xs2a_sandbox.engine.journeys import Journey
-from xs2a_sandbox.engine.live_comparison import Send
-from xs2a_sandbox.engine.modes import BankRequest
+from xs2a_sandbox.engine.destinations.journeys import Journey
+from xs2a_sandbox.engine.destinations.live_comparison import Send
+from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.target import cut_target

@@ -31,7 +31,7 @@ def way(living: WayOut) -> Iterator[WayOut]:
 
 
 def sent(way: WayOut) -> str:
-    if comparing := way.engine.passage.comparing:
+    if comparing := way.engine.parts.comparing:
         # What is under way beside the app has its say first.
         way.loop.run(_idle(comparing))
     return b"".join(way.bank.seen).decode("latin-1")
@@ -319,7 +319,7 @@ def test_where_the_bank_is_not_asked_beside_the_sandbox_that_is_told(tmp_path: P
         assert status(way.ask("direct", "/v1/accounts", "", *accounts, "Origin: https://evil.example")) == 400
         assert status(way.ask("plain", "/v1/accounts", "login.other-bank.example", *accounts)) == 400
         assert not sent(way)
-        comparing = way.engine.passage.comparing
+        comparing = way.engine.parts.comparing
         assert comparing
         assert {line.strip() for line in comparing.report.end()} >= {
             "skipped 1: from a web page of another site, or with the admin token",

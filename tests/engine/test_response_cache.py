@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from tests.contract import bodies, facts
 from tests.support.engine_client import Answer, Client, an_engine, cassette
-from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.state import MemoryStore, Transaction
@@ -36,18 +35,18 @@ def is_kept(client: Client, target: str, **options: Any) -> bool:
     for _ in range(2):
         client.get(target, **options)
     made: list[object] = []
-    engine = client.engine
-    begin = engine.begin
-    engine.begin = lambda *parts: (made.append(parts), begin(*parts))[1]  # type: ignore[method-assign]
+    transactions = client.engine._stack.transactions
+    begin = transactions.begin
+    transactions.begin = lambda *parts: (made.append(parts), begin(*parts))[1]  # type: ignore[method-assign]
     try:
         client.get(target, **options)
     finally:
-        engine.begin = begin  # type: ignore[method-assign]
+        transactions.begin = begin  # type: ignore[method-assign]
     return not made
 
 
 def afresh(client: Client, target: str, **options: Any) -> Answer:
-    client.engine._kept = client.engine._kept_answers(client.engine.banks)
+    client.engine.use()
     return client.get(target, **options)
 
 
@@ -84,10 +83,10 @@ def test_an_answer_that_was_under_way_during_a_reload_is_not_kept(tmp_path: Path
         (tmp_path / version).mkdir()
         banks.append(an_engine(layers=cassette(tmp_path / version, rule % version)).banks)
     engine = an_engine(store := WaitingStore())
-    engine.use(banks[0], engine.testdata, REAL.now())
+    engine.use(banks=banks[0])
     client = Client(engine)
     assert client.get(STATUS).json() == {"a": "old"}
-    store.meanwhile = lambda: engine.use(banks[1], engine.testdata, REAL.now())
+    store.meanwhile = lambda: engine.use(banks=banks[1])
     client.get(STATUS)
     store.meanwhile = lambda: None
     assert client.get(STATUS).json() == {"a": "new"}
@@ -98,7 +97,7 @@ def test_an_answer_that_was_under_way_during_a_reset_is_not_kept() -> None:
     with time_machine.travel("2026-11-21T12:00:00Z", tick=False):
         client = Client(engine)
         client.get(READS[-1], consent=CONSENT)
-        engine._started = date(2026, 11, 1)
+        engine.use(started=date(2026, 11, 1))
         store.meanwhile = lambda: engine.begin_anew(None)
         client.get(READS[-1], consent=CONSENT)
         store.meanwhile = lambda: None
@@ -253,7 +252,7 @@ def test_no_more_are_kept_than_there_is_room_for(client: Client) -> None:
         for _ in range(2):
             client.get(STATUS, headers={"User-Agent": str(number)})
 
-    assert len(client.engine._kept._kept) == 512
+    assert len(client.engine._stack.cache._kept) == 512
 
 
 STEPS = st.one_of(

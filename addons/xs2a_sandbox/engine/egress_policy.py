@@ -2,7 +2,7 @@
 
 from xs2a_sandbox.config.real_bank import stranger
 from xs2a_sandbox.control.access import Guard
-from xs2a_sandbox.engine.modes import BankRequest
+from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import BankError, Refused
 from xs2a_sandbox.http import Request, own_path
 from xs2a_sandbox.http.origin import host_of

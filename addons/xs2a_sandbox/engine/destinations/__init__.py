@@ -1,0 +1,1 @@
+"""All that can answer a request, each with the explanation of its answer beside it."""

@@ -1,0 +1,95 @@
+"""What the sandbox itself answers below `/_sandbox/`, and what it refuses before a bank is asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from xs2a_sandbox.bank import Answer, Banks
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.control.access import Guard
+from xs2a_sandbox.control.api import Control
+from xs2a_sandbox.control.front_page import FrontPage
+from xs2a_sandbox.control.pages import Pages
+from xs2a_sandbox.engine.route import Route
+from xs2a_sandbox.engine.transactions import Transactions
+from xs2a_sandbox.explain.explanation import Explanation, own
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.target import split_target
+from xs2a_sandbox.state import Documents
+
+OWN_PAGE = "this is a page of the sandbox itself"
+
+
+class EyePages(Protocol):
+    """Pages for eyes."""
+
+    def takes(self, request: Request, segments: tuple[str, ...]) -> bool: ...
+
+    async def answer(self, request: Request, segments: tuple[str, ...], session: str) -> Response: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Stands for a place that nobody answers, because of `error`."""
+
+    error: Exception
+
+    async def answer(self, route: Route) -> Answer:
+        raise self.error
+
+    def explain(self, route: Route, documents: Documents) -> Explanation:
+        raise self.error
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnDestination:
+    transactions: Transactions
+
+    def explain(self, route: Route, documents: Documents) -> Explanation:
+        return own(self.transactions.stateless(route.request, route.target, route.session), OWN_PAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPages(_OwnDestination):
+    pages: Pages
+
+    async def answer(self, route: Route) -> Answer:
+        return Answer(await self.pages.answer(route.request, route.target.segments))
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPages(_OwnDestination):
+    front_page: FrontPage
+
+    async def answer(self, route: Route) -> Answer:
+        return Answer(self.front_page.answer(route.request))
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolePages(_OwnDestination):
+    console: EyePages
+
+    async def answer(self, route: Route) -> Answer:
+        response = await self.console.answer(route.request, route.target.segments, route.session)
+        # Whoever looks at the log does not want to see who looks at it.
+        return Answer(response, is_logged=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlInterface(_OwnDestination):
+    control: Control
+    guard: Guard
+    banks: Banks
+
+    async def answer(self, route: Route) -> Answer:
+        request, target = route.request, split_target(route.request.target)
+        warnings: Sequence[str] = ()
+
+        def begin(documents: Documents) -> Call:
+            nonlocal warnings
+            call = self.transactions.begin(request, target, route.session, self.banks.default, documents)
+            warnings = call.warnings
+            return call
+
+        response = await self.control.answer(request, route.target.segments, self.guard, begin)
+        return Answer(response, warnings=warnings)

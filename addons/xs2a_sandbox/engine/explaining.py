@@ -1,0 +1,34 @@
+"""Puts an explanation together: the destination's own, or why the request does not come to one."""
+
+from dataclasses import replace
+
+from xs2a_sandbox.engine.attempt import reply_to
+from xs2a_sandbox.engine.destinations.own import OWN_PAGE
+from xs2a_sandbox.engine.stack import Stack
+from xs2a_sandbox.errors import BankError, Refused
+from xs2a_sandbox.explain.explanation import Explanation, own
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.http.target import split_target
+from xs2a_sandbox.state import Documents
+
+_KEPT = "the answer is kept, as the same was asked before and nothing that it is made of has changed"
+_REFUSED = "the sandbox refuses this before it looks for rules"
+
+
+def explain(stack: Stack, request: Request, documents: Documents) -> Explanation:
+    """The answer that the request would get, and why; nothing is kept of it. Raises StoreUnavailable."""
+    # Whoever describes a path alone means it as it would be asked for.
+    request = replace(request, host=request.host or "localhost")
+    route = stack.routing.find(request)
+    try:
+        explanation = route.destination.explain(route, documents)
+    except (BankError, Refused) as error:
+        call = stack.transactions.stateless(request, split_target(request.target), route.session)
+        text = str(error) if isinstance(error, Refused) else error.values.get("hint") or _REFUSED
+        explanation = own(call, text, reply_to(error, route.bank))
+    if explanation.reply and stack.landing.page(route, explanation.reply.error):
+        call = stack.transactions.stateless(request, split_target(request.target), route.session)
+        return own(call, OWN_PAGE)
+    if stack.cache.has_like(request):
+        return replace(explanation, message=f"{explanation.message}; {_KEPT}")
+    return explanation

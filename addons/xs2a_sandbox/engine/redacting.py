@@ -1,0 +1,126 @@
+"""Redacts what real banks were sent and said, by the settings: for recordings, and wherever exchanges are shown."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypedDict
+
+from xs2a_sandbox.bank import Bank, Banks, TestData
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.journal.display import Display, TypedRedactor
+from xs2a_sandbox.recording import replay
+from xs2a_sandbox.recording.replay import Replay
+from xs2a_sandbox.redaction import pseudonyms
+from xs2a_sandbox.redaction import rules as redaction_rules
+from xs2a_sandbox.redaction.redactor import Redactor
+from xs2a_sandbox.redaction.rules import RedactionRules
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.redaction.real_values import Keeper, Restorer
+
+_KEY_OF_THIS_RUN = secrets.token_bytes(32)
+"""For pseudonyms that are the same in all processes that serve together."""
+
+
+def show(display: Display, settings: Settings, banks: Banks, data: TestData) -> None:
+    """Lets exchanges be shown by files that were read anew."""
+    # Where a bank is asked, it is redacted by one who remembers what it was sent before.
+    asks_bank = any(bank.real.can_be_asked for bank in banks.all)
+    display.use(None if asks_bank else personal_redactor(settings, banks, None), typed_redactor(settings, banks, data))
+
+
+def personal_redactor(settings: Settings, banks: Banks, redactor: Redactor | None) -> Callable[[], Redactor]:
+    def made() -> Redactor:
+        # What apps that replay a redacted recording were answered they send back.
+        replayed = [bank.interface for bank in banks.all if bank.replays_personal]
+        return redactor or redactor_of(settings, banks, frozenset().union(*map(replay.recorded_texts, replayed)))
+
+    return made
+
+
+def typed_redactor(settings: Settings, banks: Banks, data: TestData) -> Callable[[], Redactor]:
+    # Nothing of it is kept, so its pseudonyms need not be the same in the next run: no key is written for it.
+    return lambda: redactor_of(settings, banks, data.texts(), TypedRedactor, _KEY_OF_THIS_RUN)
+
+
+def redactor_of(
+    settings: Settings,
+    banks: Banks,
+    unchanged: frozenset[str] = frozenset(),
+    kind: type[Redactor] = Redactor,
+    key: bytes | None = None,
+) -> Redactor:
+    """A redactor for what these banks are sent and say; `key` is that in `confdir` unless another one is given."""
+    key = key or pseudonyms.ensure_key(settings.confdir)
+    return kind(key, _rules(settings), unchanged=unchanged, **_harmless(banks))
+
+
+def restorer_of(settings: Settings, banks: Banks) -> "Restorer":
+    """Puts real values in the place of what `redactor_of` has made of them."""
+    from xs2a_sandbox.redaction.real_values import Restorer
+
+    return Restorer(b"-", _rules(settings), **_harmless(banks))
+
+
+def _harmless(banks: Banks) -> "_Harmless":
+    """Texts that are no person's: the words of the interfaces, and where the banks are."""
+    return {
+        "words": frozenset().union(*(replay.words(bank.interface) for bank in banks.all)),
+        "banks": {
+            url
+            for bank in banks.all
+            for url in (*bank.real.urls, *(f"https://{name}" for name in bank.real.host_names))
+        },
+    }
+
+
+class _Harmless(TypedDict):
+    words: frozenset[str]
+    banks: set[str]
+
+
+def keeper(settings: Settings, redactor: Redactor) -> "Keeper":
+    """Redacts for a recording; what is replaced is kept in the vault in `confdir`. Raises ConfigError."""
+    from xs2a_sandbox.redaction import vault
+    from xs2a_sandbox.redaction.real_values import Keeper
+
+    opened = vault.open_for_writing(settings.confdir)
+    try:
+        return Keeper(redactor, _rules(settings), opened, pseudonyms.ensure_key(settings.confdir))
+    except OSError as error:
+        raise ConfigError(f"the vault in {settings.confdir} cannot be written: {error.strerror}") from None
+
+
+def tape_restorer(settings: Settings, banks: Banks, replaying: Sequence[Bank]) -> "Restorer | None":
+    """Puts real values in place of the pseudonyms of redacted recordings that answer. Raises ConfigError."""
+    tapes = [rule.tape for bank in replaying for rule in bank.interface.rules if rule.tape and rule.tape.redacted]
+    if not tapes:
+        return None
+    from xs2a_sandbox.recording.tape import without_values
+    from xs2a_sandbox.redaction import vault
+
+    file = settings.confdir / vault.FILE
+    opened = vault.read(file, settings.confdir) if file.exists() else None
+    keys = sorted({str(tape.redacted) for tape in tapes})
+    if opened is None or not all(key in opened.keys for key in keys):
+        raise without_values(f"recorded rules, redacted with the key {', '.join(keys)}", file)
+    values = {pseudonym: text for key in keys for pseudonym, text in opened.values.get(key, {}).items()}
+    return restorer_of(settings, banks).knowing(values)
+
+
+def replay_of(settings: Settings, spoken: Interface, real: RealBank) -> Replay | None:
+    """Returns the replay by which recorded rules answer; None without such rules. Raises ConfigError."""
+    tapes = [rule.tape for rule in spoken.rules if rule.tape]
+    if not tapes:
+        return None
+    redact = None
+    if any(tape.redacted for tape in tapes):
+        key, texts = pseudonyms.ensure_key(settings.confdir), replay.recorded_texts(spoken)
+        urls = {tape.bank for tape in tapes}
+        redact = Redactor(key, _rules(settings), words=replay.words(spoken), banks=urls, unchanged=texts).request
+    return Replay(spoken, redact, shift_dates=settings.shift_dates, rewrite_links=real.rewrite_links)
+
+
+def _rules(settings: Settings) -> RedactionRules:
+    return redaction_rules.read(settings.redaction) if settings.redaction else redaction_rules.DEFAULT

@@ -1,0 +1,74 @@
+"""Says errors that come before or beside a bank's answer, in the words of the bank that is meant."""
+
+import logging
+from dataclasses import dataclass, replace
+
+from msgspec import structs
+
+from xs2a_sandbox.bank import Answer, Bank
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.engine.route import Route
+from xs2a_sandbox.engine.transactions import Transactions
+from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
+from xs2a_sandbox.http import Headers, Request, Response
+from xs2a_sandbox.http.messages import OwnRefusal, header_mistake, is_field_value, refusal
+from xs2a_sandbox.http.target import split_target
+from xs2a_sandbox.journal import reason as reasons
+
+log = logging.getLogger("xs2a_sandbox")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """`default` is the bank that speaks where none is meant."""
+
+    default: Bank
+    transactions: Transactions
+
+    def answer(
+        self, route: Route, error: BankError | Refused, rule: str | None = None, call: Call | None = None
+    ) -> Answer:
+        """The error as an answer; `rule` left the request to a real bank, and `call` is what was begun of it."""
+        request = route.request
+        if isinstance(error, Refused):
+            own = refusal(error.status, "SERVICE_BLOCKED", "XS2A987E", str(error))
+            answer = Answer(self.say(own, request), error=error.error, call=call)
+            return (
+                structs.replace(answer, warnings=call.warnings, objections=route.bank.objections(call))
+                if call
+                else answer
+            )
+        if header_mistake(request.headers):
+            request = replace(request, headers=Headers(pair for pair in request.headers if is_field_value(pair[1])))
+        call = call or self.transactions.stateless(request, split_target(request.target), route.session)
+        answer = route.bank.refuse(error, call, "bank", rule, in_browser=route.is_in_browser)
+        if isinstance(error.__cause__, StoreUnavailable):
+            code = self.default.interface.errors["busy"].code()
+            return structs.replace(answer, reason=f"{code}: the state cannot be used: {error.__cause__}")
+        return answer
+
+    def say(self, response: OwnRefusal, request: Request) -> Response:
+        """The refusal as the default bank says it; which other one was meant need not have been read."""
+        try:
+            call = self.transactions.stateless(request, split_target(request.target))
+            return self.default.say_refusal(response, call)
+        except Exception:
+            log.exception("the dialect cannot say a refusal", extra={"request": request})
+            return response
+
+    def failure(self, route: Route, failure: Exception) -> Answer:
+        """The answer to a request on which the sandbox failed; its log says how."""
+        error = BankError("internal", reason="the sandbox failed on this request, its log says why")
+        target = split_target(route.request.target)
+        try:
+            response = route.bank.say(error, self.transactions.stateless(route.request, target))
+        except Exception:
+            # Whatever in the request broke the answer: it has no part in this one.
+            plain = Request(route.request.method, "/")
+            response = route.bank.say(error, self.transactions.stateless(plain, split_target("/")))
+        return Answer(response, error=error.name, reason=self.reason(failure), failure=failure)
+
+    def reason(self, failure: BaseException) -> str:
+        """The failure in a few words, for the log."""
+        where = "".join(f", {note}" for note in getattr(failure, "__notes__", ()))
+        return f"{self.default.interface.errors['internal'].code()}: {reasons.of_failure(failure)}{where}"

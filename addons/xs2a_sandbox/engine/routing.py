@@ -1,0 +1,111 @@
+"""Finds where a request goes: a page of the sandbox itself, a host to forward to, or a bank in its mode."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from xs2a_sandbox.bank import Banks
+from xs2a_sandbox.bank.sca_pages import pages
+from xs2a_sandbox.cassette.fault import PREFER
+from xs2a_sandbox.config.kinds import Mode
+from xs2a_sandbox.config.limits import Limits
+from xs2a_sandbox.engine.destinations.own import Refusal
+from xs2a_sandbox.engine.route import BankRequest, Destination, Route
+from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.http.messages import header_mistake
+from xs2a_sandbox.http.own_path import ROOT
+from xs2a_sandbox.http.target import Target, split_target
+from xs2a_sandbox.state.session import DEFAULT, session_name
+
+type Takes = Callable[[Request, tuple[str, ...]], bool]
+"""Tells the requests, by their path without the session's prefix, that a destination is for."""
+
+_OWN_PATHS = frozenset({ROOT, pages.PAGES})
+
+
+def is_own_path(segments: tuple[str, ...]) -> bool:
+    """Tells paths of the sandbox itself; `segments` come after the session's prefix."""
+    return bool(segments) and segments[0] in _OWN_PATHS
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """All destinations: `own` are those below `/_sandbox/`, in their order, each with what it takes.
+
+    `forwards` tells requests for hosts to forward to. `may_be_personal` says whether any request can hold real people's
+    data. Without `prefers` the header X-Sandbox-Prefer means nothing.
+    """
+
+    banks: Banks
+    limits: Limits
+    forwards: Callable[[Request], bool]
+    forward: Destination
+    own: tuple[tuple[Takes, Destination], ...]
+    modes: Mapping[Mode, Destination]
+    sca_page: Destination
+    public_url: str
+    prefers: bool
+    may_be_personal: bool
+
+    def find(self, request: Request, *, is_twin: bool = False) -> Route:
+        """The route; what nobody answers has one, too, whose destination refuses it. Never raises."""
+        target, session = Target((), ()), DEFAULT
+        segments: tuple[str, ...] = ()
+        try:
+            target = split_target(request.target)
+            session, segments = session_name(request, target.segments)
+            target = Target(segments, target.query)
+            if mistake := header_mistake(request.headers):
+                raise BankError("format-error", expected=mistake)
+            if too_large := self.limits.excess(request):
+                raise BankError(too_large[0], limit=too_large[1])
+            if self.forwards(request):
+                destination = self.forward
+                own_path = is_own_path(segments)
+                return Route(request, target, session, self.banks.default, destination, own_path, self.may_be_personal)
+            if not is_own_path(segments):
+                return self.to_bank(request, target, session, is_twin=is_twin)
+            return self._find_own(request, target, session, is_twin)
+        except Exception as error:
+            bank, own_path = self.banks.default, is_own_path(segments)
+            return Route(request, target, session, bank, Refusal(error), own_path, self.may_be_personal)
+
+    def _find_own(self, request: Request, target: Target, session: str, is_twin: bool) -> Route:
+        for takes, destination in self.own:
+            if takes(request, target.segments):
+                return Route(request, target, session, self.banks.default, destination, True, False)
+        bank = self.banks.bank_of(request)
+        # A bank that is recorded has pages of its own.
+        if target.segments[0] == pages.PAGES and bank.real.mode_of(target.segments) != "record":
+            page = Route(request, target, session, bank, self.sca_page, True, False)
+            return structs.replace(page, is_in_browser=True, is_twin=is_twin)
+        return self.to_bank(request, target, session, is_twin=is_twin)
+
+    def at_bank(self, page: Route) -> Route:
+        """The route of a payment user's page that is left to the real bank. Raises BankError."""
+        route = self.to_bank(page.request, page.target, page.session, is_twin=page.is_twin)
+        return structs.replace(route, is_in_browser=True)
+
+    def to_bank(self, request: Request, target: Target, session: str, *, is_twin: bool = False) -> Route:
+        """The route to a bank; one that `is_twin` is answered by the sandbox, whatever the mode.
+
+        Raises BankError for one that is for none of them.
+        """
+        bank = self.banks.choose(request)
+        lookup = bank.find(request.method, target.segments)
+        mode: Mode = "simulate" if is_twin else bank.real.mode_of(lookup.segments)
+        if not lookup.is_known and self.banks.is_for_nobody(request, bank):
+            raise self.banks.stranger(request)
+        found = Target(lookup.segments, target.query)
+        count = len(target.segments)
+        to_bank = BankRequest(request, count, found, bank, lookup, mode, session, self.public_url, is_twin)
+        is_personal = is_twin or mode in ("record", "compare") or bank.replays_personal
+        is_own = is_own_path(target.segments)
+        warnings: tuple[str, ...] = ()
+        if mode in ("record", "compare") and self.prefers and request.headers.get(PREFER) is not None:
+            warnings = (f"{PREFER} means nothing in mode {mode}: what goes to a bank is left as it is",)
+        return Route(
+            request, target, session, bank, self.modes[mode], is_own, is_personal, to_bank, warnings, False, is_twin
+        )

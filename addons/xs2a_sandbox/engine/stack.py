@@ -1,0 +1,157 @@
+"""The steps that each request walks down once, built from their parts."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from xs2a_sandbox.bank import Answer, Banks, TestData
+from xs2a_sandbox.clock import REAL, Clock
+from xs2a_sandbox.config.limits import Limits
+from xs2a_sandbox.control.access import Guard
+from xs2a_sandbox.control.api import Control, is_control
+from xs2a_sandbox.control.front_page import FrontPage
+from xs2a_sandbox.control.pages import FilesStatus, Pages
+from xs2a_sandbox.engine.destinations.compare import Compare, Sandbox
+from xs2a_sandbox.engine.destinations.live_comparison import LiveComparison
+from xs2a_sandbox.engine.destinations.own import ConsolePages, ControlInterface, EyePages, FrontPages, OwnPages
+from xs2a_sandbox.engine.destinations.record import Forward, Record
+from xs2a_sandbox.engine.destinations.sca_page import ScaPage
+from xs2a_sandbox.engine.destinations.simulate import Simulate, Spy
+from xs2a_sandbox.engine.egress import Egress
+from xs2a_sandbox.engine.refusals import Refusals
+from xs2a_sandbox.engine.route import Destination
+from xs2a_sandbox.engine.routing import Routing, Takes
+from xs2a_sandbox.engine.steps.failures import Failing, Refusing
+from xs2a_sandbox.engine.steps.finishing import Finishing, Seal
+from xs2a_sandbox.engine.steps.journaling import Journaling, Listener, PassTime, sleep
+from xs2a_sandbox.engine.steps.landing import Landing
+from xs2a_sandbox.engine.steps.response_cache import ResponseCache
+from xs2a_sandbox.engine.transactions import Transactions
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.origin import Origin
+from xs2a_sandbox.journal.display import Display
+from xs2a_sandbox.journal.journal import Journal
+from xs2a_sandbox.journal.metrics import Metrics
+from xs2a_sandbox.journal.tracing import Tracing
+from xs2a_sandbox.state import DistantStore, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """All that an engine is made of.
+
+    - `clock`: sessions begin with it; the default session's dates count from the day that the engine `started`
+    - `comparing`: is there for mode compare
+    - `display`: shows exchanges in log and journal
+    - `host`: what the sandbox listens on; `public_url`: where browsers reach it
+    - `static_data`: accounts stay as the test data has them
+    - `debug_headers`: answers say who has given them; `prefer`: X-Sandbox-Prefer means something
+    - `allow_origin`: origins whose pages may use the way to a bank
+    - `pass_time`: waits for what is delayed
+    - `admin_token`: without one nobody controls the sandbox
+    - `front_page`: what who opens the base URL sees, and `console` who has signed in
+    - `on_exchange`: is told of every exchange
+    - `files`: when all was read, and what is wrong with it since
+    """
+
+    banks: Banks
+    store: Store | DistantStore
+    testdata: TestData
+    limits: Limits
+    clock: Clock = REAL
+    started: date | None = None
+    egress: Egress = field(default_factory=Egress)
+    comparing: LiveComparison | None = None
+    display: Display | None = None
+    host: str = "127.0.0.1"
+    public_url: str = "http://127.0.0.1:8081"
+    static_data: bool = False
+    debug_headers: bool = True
+    prefer: bool = True
+    ca_file: Path = Path("mitmproxy-ca-cert.pem")
+    journal: Journal = field(default_factory=Journal)
+    metrics: Metrics = field(default_factory=Metrics)
+    allow_origin: Collection[Origin] = ()
+    seal: Seal | None = None
+    pass_time: PassTime = sleep
+    admin_token: str | None = None
+    front_page: FrontPage | None = None
+    console: EyePages | None = None
+    on_exchange: Listener | None = None
+    tracing: Tracing | None = None
+    files: FilesStatus = field(default_factory=lambda: FilesStatus(REAL.now()))
+
+    @property
+    def may_be_personal(self) -> bool:
+        """Says whether real people's data may be in what is asked or answered."""
+        return self.banks.are_personal or self.egress.can_forward
+
+
+class Stack:
+    """The steps, from the top; `control` answers the control interface."""
+
+    def __init__(self, parts: Parts, control: Control) -> None:
+        banks = parts.banks
+        self.guard = Guard(parts.admin_token, parts.host, parts.public_url, frozenset(parts.allow_origin))
+        self.transactions = Transactions(
+            parts.store,
+            parts.testdata,
+            parts.clock,
+            parts.started,
+            parts.metrics,
+            public_url=parts.public_url,
+            is_static=parts.static_data,
+        )
+        self.refusals = Refusals(banks.default, self.transactions)
+        self.refusing = Refusing(self.refusals)
+        self.landing = Landing(self.refusing, parts.front_page, self.guard)
+        finishing = Finishing(self.landing, parts.seal, parts.display, parts.debug_headers)
+        failing = Failing(finishing, self.refusals)
+        self.journaling = Journaling(
+            failing, parts.journal, parts.metrics, parts.on_exchange, parts.tracing, parts.display, parts.pass_time
+        )
+        # What others write in a distant store is not seen here.
+        watched = None if isinstance(parts.store, DistantStore) else parts.store
+        self.cache = ResponseCache(watched, self.journaling.tell_again, varies_by_id=banks.heed_request_ids)
+
+        simulate = Simulate(self.transactions, parts.prefer)
+        sandbox = Sandbox(self._answer_as_twin, banks, self.transactions)
+        self.compare = Compare(simulate, sandbox, parts.egress, self.guard, parts.comparing)
+        self.routing = Routing(
+            banks,
+            parts.limits,
+            parts.egress.forwards,
+            Forward(parts.egress, self.guard, self.transactions),
+            tuple(self._own(parts, control)),
+            {
+                "simulate": simulate,
+                "spy": Spy(simulate, parts.egress, self.guard, self.refusals),
+                "record": Record(parts.egress, self.guard, self.transactions),
+                "compare": self.compare,
+            },
+            ScaPage(self.transactions, lambda page: self.routing.at_bank(page)),
+            parts.public_url,
+            parts.prefer,
+            parts.may_be_personal,
+        )
+
+    async def answer(self, request: Request) -> Response:
+        """Raises TimeoutError where a delay is longer than any client waits."""
+        return await self.cache.answer(request, self._answer_anew)
+
+    async def _answer_anew(self, request: Request) -> Answer:
+        return await self.journaling(self.routing.find(request))
+
+    async def _answer_as_twin(self, request: Request) -> Answer:
+        return await self.refusing(self.routing.find(request, is_twin=True))
+
+    def _own(self, parts: Parts, control: Control) -> Iterator[tuple[Takes, Destination]]:
+        """The destinations below `/_sandbox/`, each with what it takes."""
+        if parts.console:
+            yield parts.console.takes, ConsolePages(self.transactions, parts.console)
+        pages = Pages(parts.ca_file, parts.store, parts.egress.recording)
+        yield pages.has, OwnPages(self.transactions, pages)
+        if parts.front_page:
+            yield self.landing.takes, FrontPages(self.transactions, parts.front_page)
+        yield is_control, ControlInterface(self.transactions, control, self.guard, parts.banks)

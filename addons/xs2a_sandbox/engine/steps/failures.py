@@ -1,0 +1,36 @@
+"""The places where exceptions become answers."""
+
+from dataclasses import dataclass
+
+from xs2a_sandbox.bank import Answer
+from xs2a_sandbox.engine.refusals import Refusals
+from xs2a_sandbox.engine.route import Route
+from xs2a_sandbox.engine.steps.finishing import Finishing
+from xs2a_sandbox.errors import BankError, Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Refusing:
+    """The last step: the destination answers, its errors as the bank says them, its refusals as the sandbox does."""
+
+    refusals: Refusals
+
+    async def __call__(self, route: Route) -> Answer:
+        try:
+            return await route.destination.answer(route)
+        except (BankError, Refused) as error:
+            return self.refusals.answer(route, error)
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """Whatever the steps below raise is answered with 500."""
+
+    step: Finishing
+    refusals: Refusals
+
+    async def __call__(self, route: Route) -> Answer:
+        try:
+            return await self.step(route)
+        except Exception as failure:
+            return await self.step.finish(route, self.refusals.failure(route, failure))

@@ -1,0 +1,82 @@
+"""Makes of an answer what the client gets: signed, spoiled where that is wished, with the headers of the sandbox."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from xs2a_sandbox.bank import Answer
+from xs2a_sandbox.cassette.spoil import SPOILS, spoiled
+from xs2a_sandbox.engine.route import Route, Step
+from xs2a_sandbox.engine.steps.journaling import reason_of
+from xs2a_sandbox.http import Response
+from xs2a_sandbox.http.confinement import confine
+from xs2a_sandbox.journal.display import Display
+from xs2a_sandbox.signatures.rules import Form
+
+log = logging.getLogger("xs2a_sandbox")
+
+type Seal = Callable[[Response, Form], Response]
+"""Signs an answer. Raises ConfigError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finishing:
+    """`display` says how exchanges may be shown."""
+
+    step: Step
+    seal: Seal | None
+    display: Display | None
+    debug_headers: bool
+
+    async def __call__(self, route: Route) -> Answer:
+        """Raises ConfigError where the answer cannot be signed."""
+        answer = await self.step(route)
+        return await self.finish(route, self._sealed(route, answer))
+
+    async def finish(self, route: Route, answer: Answer) -> Answer:
+        response, warnings = answer.response, tuple(answer.warnings)
+        is_journaled = answer.is_journaled and not route.is_own
+        # The console has its origin there.
+        if route.request.door == "direct" and (is_journaled or answer.source in ("rule", "bank")):
+            response = confine(response)
+        reason = self._reason(route, answer) if response.status >= 400 else None
+        if response.fault in SPOILS:
+            if (changed := spoiled(response)) is None:
+                warnings = (*warnings, f"{response.fault} changes nothing of this answer")
+                changed = Response(response.status, response.headers, response.body, None, response.rest)
+            response = changed
+        if route.request.method == "HEAD":
+            response = response.without_body()
+        if answer.beside:
+            try:
+                await answer.beside(response)
+            except Exception:
+                log.exception("the exchange could not be compared", extra={"request": route.request})
+        objections = [f"strict would refuse this: {text}" for text in answer.objections]
+        return structs.replace(
+            answer,
+            response=response.with_headers(*answer.headers) if self.debug_headers else response,
+            reason=reason,
+            warnings=(*warnings, *route.warnings, *objections),
+            is_journaled=is_journaled,
+            is_personal=route.is_personal if answer.is_personal is None else answer.is_personal,
+        )
+
+    def _sealed(self, route: Route, answer: Answer) -> Answer:
+        """The answer as the bank signs it, where its dialect says so. Raises ConfigError."""
+        form = route.bank.interface.signatures.answers
+        # What a real bank says it signs itself, and pages are for browsers.
+        is_signed = form and self.seal and answer.source != "bank" and answer.is_journaled and not route.is_own
+        if not is_signed or answer.response.rest or form is None or self.seal is None:
+            return answer
+        return structs.replace(answer, response=self.seal(answer.response, form))
+
+    def _reason(self, route: Route, answer: Answer) -> str | None:
+        """The reason why a request failed, as it may be shown; None where that cannot be said."""
+        try:
+            return reason_of(route.request, answer, route.is_personal, self.display)
+        except Exception:
+            log.exception("the reason of a failed request cannot be shown", extra={"request": route.request})
+            return None

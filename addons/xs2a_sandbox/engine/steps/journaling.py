@@ -1,0 +1,150 @@
+"""Writes exchanges to the journal and the log, as they may be shown there and with the reason why they failed."""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from xs2a_sandbox.bank import Answer
+from xs2a_sandbox.engine.route import Route, Step
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.target import outline
+from xs2a_sandbox.journal import reason as reasons
+from xs2a_sandbox.journal.display import Display
+from xs2a_sandbox.journal.journal import Journal
+from xs2a_sandbox.journal.log_line import LogEntry, redacted_path
+from xs2a_sandbox.journal.metrics import Metrics
+from xs2a_sandbox.journal.tracing import Tracing
+
+log = logging.getLogger("xs2a_sandbox")
+
+type Listener = Callable[[LogEntry], None]
+"""Is told of every exchange once it is answered, as it may be shown."""
+
+type PassTime = Callable[[float, str], Awaitable[None]]
+"""Lets the seconds of a delay pass in a session. Raises TimeoutError where no client waits any more."""
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+_UNSAID = {
+    "bank": "the bank does not say why",
+    "rule": "the rule answers so",
+    "handler": "the rule answers so",
+    "sandbox": "the answer does not say why",
+}
+
+
+async def sleep(seconds: float, session: str) -> None:
+    await asyncio.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Journaling:
+    step: Step
+    journal: Journal
+    metrics: Metrics
+    listener: Listener | None
+    tracing: Tracing | None
+    display: Display | None
+    pass_time: PassTime = sleep
+
+    async def __call__(self, route: Route) -> Answer:
+        """The answer after its delay, with its line where it is journaled. Raises TimeoutError as `pass_time` does."""
+        started = time.perf_counter()
+        answer = await self.step(route)
+        if answer.delay:
+            try:
+                await self.pass_time(answer.delay, route.session)
+            except TimeoutError:
+                self.tell(route.request, answer, route.session, time.perf_counter() - started)
+                raise
+        answer = self.tell(route.request, answer, route.session, time.perf_counter() - started)
+        if answer.failure:
+            # After its line, which says it in a few words.
+            text = "the sandbox failed on %s %s"
+            more = {"request": route.request, "personal": answer.is_personal}
+            log.error(text, route.request.method, outline(route.request.target), exc_info=answer.failure, extra=more)
+        return answer
+
+    def tell(self, request: Request, answer: Answer, session: str, seconds: float) -> Answer:
+        """The answer, with its line where it was journaled."""
+        try:
+            entry = log_entry(request, answer, session, seconds, self.display)
+            self.metrics.answered(entry, request.door)
+            if answer.is_journaled:
+                self.journal.add(request, answer.response, entry)
+                answer = structs.replace(answer, entry=entry)
+            if answer.is_logged:
+                self._tell_listeners(request, entry)
+        except Exception:
+            log.exception("the exchange could not be told of", extra={"request": request})
+            return structs.replace(answer, entry=None)
+        return answer
+
+    def tell_again(self, request: Request, response: Response, entry: LogEntry, seconds: float) -> None:
+        """Tells of an exchange that is the same as one before."""
+        try:
+            entry = entry._replace(milliseconds=seconds * 1000, request_id=request_id(request))
+            self.metrics.answered(entry, request.door)
+            self.journal.add(request, response, entry)
+            self._tell_listeners(request, entry)
+        except Exception:
+            log.exception("the exchange could not be told of", extra={"request": request})
+
+    def _tell_listeners(self, request: Request, entry: LogEntry) -> None:
+        if self.tracing:
+            self.tracing.answered(request, entry)
+        if self.listener:
+            self.listener(entry)
+
+
+def displayed_text(text: str, personal: bool, display: Display | None) -> str:
+    return display.text(text, personal) if display else text
+
+
+def reason_of(request: Request, answer: Answer, personal: bool, display: Display | None) -> str | None:
+    """The reason why a request failed, as it may be shown; None for one that did not.
+
+    `personal` is what the answer itself does not say.
+    """
+    response = answer.response
+    if response.status < 400:
+        return None
+    if answer.source == "bank" and answer.error is None and display:
+        # Redacted once: twice, names would have other pseudonyms than in the journal.
+        text = reasons.of_answer(display.answer(response)) or _UNSAID["bank"]
+        return reasons.without_secrets(text, request, str)
+    text = answer.reason or reasons.of_answer(response) or _UNSAID[answer.source]
+    is_personal = personal if answer.is_personal is None else answer.is_personal
+    return reasons.without_secrets(text, request, lambda text: displayed_text(text, is_personal, display))
+
+
+def request_id(request: Request) -> str | None:
+    """The app's id of the request; None for one that is no UUID, and could be anything."""
+    id = request.headers.first.get("x-request-id")
+    return id if id and _UUID.fullmatch(id) else None
+
+
+def log_entry(request: Request, answer: Answer, session: str, seconds: float, display: Display | None) -> LogEntry:
+    """The line for the log, of an answer that is finished."""
+    path, personal = request.target.partition("?")[0], answer.is_personal is not False
+    return LogEntry(
+        session=session,
+        method=request.method,
+        path=redacted_path(path, lambda path: display.path(path, personal)) if display else path,
+        status=answer.response.status,
+        milliseconds=seconds * 1000,
+        source=answer.source,
+        rule=answer.rule,
+        warnings=tuple([displayed_text(text, personal, display) for text in answer.warnings]),
+        error=answer.error,
+        personal=personal,
+        reason=answer.reason,
+        amended=answer.amended,
+        request_id=request_id(request),
+        operation=answer.call.operation if answer.call else None,
+    )

@@ -1,0 +1,50 @@
+"""What who looks at the sandbox's own address sees where nothing is: the front page, its icon, or a way back."""
+
+from dataclasses import dataclass
+
+from xs2a_sandbox.bank import Answer
+from xs2a_sandbox.bank.sca_pages.html import Page, icon, show
+from xs2a_sandbox.control.access import Guard
+from xs2a_sandbox.control.front_page import FrontPage, asks_for_html
+from xs2a_sandbox.engine.route import Route, Step
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.own_path import ROOT
+from xs2a_sandbox.http.target import split_target
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Without a `front_page` nobody sees anything."""
+
+    step: Step
+    front_page: FrontPage | None
+    guard: Guard
+
+    async def __call__(self, route: Route) -> Answer:
+        answer = await self.step(route)
+        if answer.refusal and (page := self.page(route, answer.refusal.name)):
+            return Answer(page, is_journaled=False, is_personal=False)
+        return answer
+
+    def page(self, route: Route, error: str | None) -> Response | None:
+        """The page in place of the error, unless the bank has something there."""
+        request = route.request
+        if error not in ("path-unknown", "not-recorded") or not self._is_looked_at(request):
+            return None
+        if self.front_page and not split_target(request.target).segments:
+            return self.front_page.answer(request)
+        match route.target.segments:
+            case ("favicon.ico",):
+                return icon()
+            case (first, *_) if first == ROOT and asks_for_html(request):
+                return show(Page("nowhere", {"path": request.target.partition("?")[0][:200]}), 404)
+        return None
+
+    def takes(self, request: Request, segments: tuple[str, ...]) -> bool:
+        """Says whether the front page is asked for by its own path."""
+        return segments == (ROOT,) and self._is_looked_at(request)
+
+    def _is_looked_at(self, request: Request) -> bool:
+        """Whether somebody looks at the sandbox's own address; never through the proxy or the TLS door."""
+        is_read = request.method in ("GET", "HEAD") and request.door == "direct"
+        return self.front_page is not None and is_read and self.guard.is_ours(request.host)

@@ -1,0 +1,142 @@
+"""Runs the work of a request on the state: begun anew until it is kept, and what was due before it first."""
+
+import time
+from collections.abc import Callable
+from datetime import date
+
+from xs2a_sandbox.bank import Bank, TestData, timeline
+from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.call import Session
+from xs2a_sandbox.clock import Clock, WatchedClock
+from xs2a_sandbox.config.checks import Checks
+from xs2a_sandbox.errors import BankError, StoreUnavailable
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.http.target import Target
+from xs2a_sandbox.journal.metrics import Metrics
+from xs2a_sandbox.state import DistantStore, Documents, MemoryStore, Store, Transaction
+from xs2a_sandbox.state.attempts import keep, kept
+from xs2a_sandbox.state.session import DEFAULT, anchor, session_checks, session_clock
+from xs2a_sandbox.state.snapshot import Reader
+
+_NOTHING = Transaction(MemoryStore(), DEFAULT, lambda _: {})
+
+type Before = Callable[[Call], None]
+"""Work whose writes are kept whatever becomes of the request."""
+
+
+class Transactions:
+    """Sessions begin with `clock`, and the default one's dates count from `started`."""
+
+    def __init__(
+        self,
+        store: Store | DistantStore,
+        testdata: TestData,
+        clock: Clock,
+        started: date | None,
+        metrics: Metrics,
+        *,
+        public_url: str,
+        is_static: bool,
+    ) -> None:
+        self.store = store
+        self.public_url = public_url
+        self.is_shared = isinstance(store, DistantStore)
+        self._testdata = testdata
+        self._clock = clock
+        self._started = None if self.is_shared else started
+        self._metrics = metrics
+        self._is_static = is_static
+
+    async def run[R](
+        self,
+        request: Request,
+        target: Target,
+        session: str,
+        bank: Bank,
+        work: Callable[[Call], R],
+        before: Before | None = None,
+    ) -> R:
+        """The result of `work`, once all that it has written is kept.
+
+        Raises BankError `busy`, because of StoreUnavailable, where the state cannot be used.
+        """
+        tries = 0
+
+        def attempt(documents: Documents) -> R:
+            nonlocal tries
+            tries += 1
+            call = self.begin(request, target, session, bank, documents, before)
+            result = work(call)
+            self._keep(call.state)
+            return result
+
+        try:
+            return await kept(self.store, attempt, _reader(request, target, session))
+        except StoreUnavailable as error:
+            self._metrics.counters["state_failures"] += 1
+            raise BankError("busy") from error
+        finally:
+            if tries > 1:
+                self._metrics.counters["commits_retried"] += tries - 1
+
+    def begin(
+        self,
+        request: Request,
+        target: Target,
+        session: str,
+        bank: Bank,
+        documents: Documents,
+        before: Before | None = None,
+    ) -> Call:
+        """The call, with a transaction of its own, after all that was due has happened. Raises StoreUnavailable."""
+        call = self._call(request, target, session, bank, documents)
+        timeline.run(call)
+        if before:
+            before(call)
+        if call.state.is_changed:
+            # It has happened whatever becomes of this request, and is not to happen again for the next one.
+            keep(call.state)
+            call = self._call(request, target, session, bank, documents)
+        if request.method == "GET":
+            # Others change something: their answers are good for nobody else.
+            call.clock = WatchedClock.of(call.clock)
+        return call
+
+    def stateless(self, request: Request, target: Target, session: str = DEFAULT) -> Call:
+        """A call for what must be sayable while the store is not there."""
+        return Call(request, target, Session.from_name(session, self.public_url), self._clock, _NOTHING)
+
+    def _call(self, request: Request, target: Target, session: str, bank: Bank, documents: Documents) -> Call:
+        testdata, clock, started = self._testdata, self._clock, self._started
+        state = Transaction(
+            documents, session, lambda transaction: testdata.at(anchor(transaction, started, clock)), timeline.note
+        )
+        own_checks = session_checks(state)
+        return Call(
+            request,
+            target,
+            Session.from_name(session, self.public_url),
+            session_clock(state, clock),
+            state,
+            static=self._is_static,
+            sca=bank.sca_options,
+            checks=Checks.of(*own_checks) if own_checks else bank.checks,
+        )
+
+    def _keep(self, state: Transaction) -> None:
+        if self.is_shared or not state.is_changed:  # what is elsewhere is sent afterwards
+            keep(state)
+            return
+        started = time.perf_counter()
+        keep(state)
+        self._metrics.committed(time.perf_counter() - started)
+
+
+def _reader(request: Request, target: Target, session: str) -> Reader:
+    """The request as one of a kind: of its ids some stand in the path, one in a header field."""
+    segments = target.segments
+    return Reader(
+        session,
+        (request.method, len(segments), segments[:2]),
+        (*segments[2:], request.headers.first.get("consent-id", "")),
+    )
