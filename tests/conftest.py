@@ -11,11 +11,15 @@ from typing import Any
 import pytest
 from httpx._transports import default as transports
 from hypothesis import settings
+from mitmproxy import certs
 
 from tests.support.turns import take_turns
 from xs2a_sandbox.bank import TestData, loading, testdata
 from xs2a_sandbox.bundled import bundled
-from xs2a_sandbox.cassette import reader
+from xs2a_sandbox.cassette import Interface, reader
+from xs2a_sandbox.cassette.dialect import layers
+from xs2a_sandbox.cassette.dialect.foundation import Foundation
+from xs2a_sandbox.cassette.dialect.layer_files import Layer
 from xs2a_sandbox.cassette.model import Cassette
 from xs2a_sandbox.documents import Schemas, schema_files, yaml_reader
 from xs2a_sandbox.documents.yaml_reader import Document
@@ -25,6 +29,21 @@ from xs2a_sandbox.errors import Problem
 settings.register_profile("quick", max_examples=15, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("quick")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Of several processes each tells of a test once, as nobody sees more: that takes as long as most tests do."""
+    for worker in [one for one in config.pluginmanager.get_plugins() if type(one).__name__ == "WorkerInteractor"]:
+        tell = worker.sendevent  # type: ignore[attr-defined]
+
+        def sendevent(name: str, tell: Any = tell, **said: Any) -> None:
+            report = said.get("data", {}) if name == "testreport" else {}
+            is_dull = report.get("when") in ("setup", "teardown") and report["outcome"] == "passed"
+            # What takes longer is in the table of --durations.
+            if name not in ("logstart", "logfinish") and not (is_dull and report["duration"] < 0.005):
+                tell(name, **said)
+
+        worker.sendevent = sendevent  # type: ignore[attr-defined]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -76,11 +95,14 @@ def _bundled_testdata_is_read_once() -> Iterator[None]:
 def _bundled_schemas_and_cassettes_are_read_once() -> Iterator[None]:
     """They never change either: else each engine that is built checks all schemas and compiles its dialect."""
     schemas, check, read, parse = loading._schemas, schema_files.check, yaml_reader.read, reader.parse
+    check_layers, lay_foundation = layers.check, layers._foundation
     bundled_schemas, root = Schemas([bundled("schemas")]), bundled("cassettes")
     sound = cache(lambda: check(bundled_schemas))
     once = cache(read)
     documents: dict[int, Document] = {}
     cassettes: dict[int, Cassette] = {}
+    interfaces: dict[object, Interface] = {}
+    foundations: dict[Path, Foundation] = {}
 
     def has_its_own() -> bool:
         own = Path("schemas")
@@ -105,7 +127,41 @@ def _bundled_schemas_and_cassettes_are_read_once() -> Iterator[None]:
             cassettes[id(document)] = cassette
         return cassettes[id(document)]
 
+    def is_bundled(layer: Layer) -> bool:
+        return all(isinstance(path, Path) and path.is_relative_to(root) for path in layer)
+
+    def checked(
+        read: Sequence[Layer], schemas: Schemas, handlers: Any, *, bank: bool = False
+    ) -> tuple[Interface | None, list[Problem]]:
+        if schemas is not bundled_schemas or not all(map(is_bundled, read)):
+            return check_layers(read, schemas, handlers, bank=bank)
+        key = (*map(tuple, read), id(handlers), bank)
+        if key not in interfaces:
+            interface, problems = check_layers(read, schemas, handlers, bank=bank)
+            if problems or interface is None:
+                return interface, problems
+            interfaces[key] = interface
+        return interfaces[key], []
+
+    def founded(
+        read: Sequence[Layer], parsed: Sequence[Sequence[Cassette]], schemas: Schemas, problems: list[Problem]
+    ) -> Foundation:
+        lowest = read[0] if read else ()
+        alone = len(lowest) == 1 and is_bundled(lowest) and not any(c.extends for layer in parsed[1:] for c in layer)
+        if schemas is not bundled_schemas or not alone or problems:
+            return lay_foundation(read, parsed, schemas, problems)
+        (folder,) = lowest
+        assert isinstance(folder, Path)
+        if folder not in foundations:
+            foundation = lay_foundation(read, parsed, schemas, problems)
+            if problems:
+                return foundation
+            foundations[folder] = foundation
+        return foundations[folder]
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layers, "check", checked)
+        patch.setattr(layers, "_foundation", founded)
         patch.setattr(loading, "_schemas", lambda: schemas() if has_its_own() else bundled_schemas)
         patch.setattr(schema_files, "check", lambda files: list(sound()) if files is bundled_schemas else check(files))
         patch.setattr(yaml_reader, "read", document_of)
@@ -128,3 +184,12 @@ def _public_authorities_are_read_once() -> Iterator[None]:
     transports.create_ssl_context = created
     yield
     transports.create_ssl_context = create
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _authorities_of_mitmproxy_are_made_and_checked_once() -> Iterator[None]:
+    """Of a key that is read all is computed that makes it one, and each proxy that starts reads that of its CA."""
+    make, load = certs.create_ca, certs.load_pem_private_key
+    certs.create_ca, certs.load_pem_private_key = cache(make), cache(load)
+    yield
+    certs.create_ca, certs.load_pem_private_key = make, load

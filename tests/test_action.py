@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 import requests
 import yaml
+from mitmproxy.certs import CertStore
+from mitmproxy.options import CONF_BASENAME, KEY_SIZE
 
 from tests.support.doors import START
 from tests.support.recorded_bank.process import with_ca
 from tests.support.redis_server import free_port
-from xs2a_sandbox.doors.proxy import ensure_ca
 
 ROOT = Path(__file__).parents[1]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
@@ -107,10 +108,15 @@ def test_a_mistake_in_the_flags_fails_the_job_with_the_commands_words(tmp_path: 
         assert "::error::The sandbox has ended instead of serving" in completed.stdout
 
 
+def with_a_ca_of_its_own(confdir: Path) -> Path:
+    CertStore.create_store(confdir, CONF_BASENAME, KEY_SIZE, organization="another")
+    return confdir
+
+
 def test_another_sandbox_at_the_port_is_not_taken_for_this_one(tmp_path: Path) -> None:
     with serving(tmp_path / "first") as (first, completed):
         assert completed.returncode == 0, completed.stdout
-        with serving(tmp_path / "second", ensure_ca, port=first.values["inputs.port"]) as (_, completed):
+        with serving(tmp_path / "second", with_a_ca_of_its_own, port=first.values["inputs.port"]) as (_, completed):
             assert completed.returncode == 1
             assert first.values["inputs.port"] in completed.stdout
 

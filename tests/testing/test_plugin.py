@@ -30,10 +30,14 @@ def at_home(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(pytester: pytest.Pytester, *flags: str) -> pytest.RunResult:
-    return pytester.runpytest_inprocess(*FLAGS, *flags)
+    """Without the other plugins that are installed: to look for them takes longer than most runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        return pytester.runpytest_inprocess("-p", plugin.__name__, "-p", "no:cacheprovider", *flags)
 
 
 def run_apart(pytester: pytest.Pytester, *flags: str) -> pytest.RunResult:
+    """With the plugin as pytest finds it, if it is installed."""
     return pytester.runpytest_subprocess(*FLAGS, *flags)
 
 
