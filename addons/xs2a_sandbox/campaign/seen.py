@@ -118,10 +118,8 @@ def look(
     """Return the calls after the exchange `since`, the payments that are not among `earlier_payments`, and those of the
     session that are not `test_data`. Raises UserMistake.
     """
-    journal = client.journal(session=session, limit=MOST_CALLS)
-    calls = tuple(
-        SeenCall(client, exchange, session) for exchange in journal["exchanges"] if exchange["number"] > since
-    )
+    journal = client.journal(session=session, since=since, limit=MOST_CALLS)
+    calls = tuple(SeenCall(client, exchange, session) for exchange in journal["exchanges"])
     payments = client.collection("payments")
     made, made_in_session = (
         Payments.of(payment for id, payment in payments.items() if id not in before)
