@@ -57,6 +57,11 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.freeze()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests come first, or at the end all other processes wait for the one that has them."""
+    items.sort(key=lambda item: "wide" not in item.path.parts)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, Any, Any]:
     """Leaves slow cases out as soon as they are made: most are, and pytest goes through all items again and again."""

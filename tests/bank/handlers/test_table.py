@@ -36,10 +36,8 @@ UNNOTED = {f"token.{name}": {f"body/{part}" for part in _FORM.split()} for name 
 UNNOTED["token.issue"].add("headers.dpop")  # read of the request, as it counts how often it is sent
 
 
-@pytest.fixture(scope="module")
-def noted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[str]]]:
+def noted(file: Path) -> dict[str, dict[str, list[str]]]:
     """What the handlers did in the tests of the contract, in this process, and of the handlers themselves."""
-    file = tmp_path_factory.mktemp("notes") / "notes.json"
     command = "-m pytest -q -p tests.support.noted_handlers -p no:cacheprovider -p no:xdist -m".split()
     banks = [f"tests/bank/{folder}" for folder in ("domain", "formats", "handlers")]
     where = ["tests/contract", *banks, "-k", "(process or bank) and not test_table"]
@@ -53,15 +51,19 @@ def noted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HANDLERS)
-def test_all_that_is_declared_occurs(name: str, noted: dict[str, dict[str, list[str]]]) -> None:
-    handler = HANDLERS[name]
-    reads = {*handler.deeds.reads}
-    for option in handler.options.values():
-        reads |= option.deeds.reads.union(*(deeds.reads for deeds in option.choices.values()))
+def test_all_that_is_declared_occurs(tmp_path: Path) -> None:
+    """One test of all, as processes that share the handlers would each have them noted."""
+    notes = noted(tmp_path / "notes.json")
+    left: dict[str, set[str]] = {}
+    for name, handler in HANDLERS.items():
+        reads = {*handler.deeds.reads}
+        for option in handler.options.values():
+            reads |= option.deeds.reads.union(*(deeds.reads for deeds in option.choices.values()))
 
-    assert {*map(str, reads)} - UNNOTED.get(name, set()) - {*noted["reads"][name]} == set()
-    assert {*handler.errors} - {*noted["raises"][name]} == set()
-    assert {*handler.returns} == {*noted["returns"][name]}
-    # Those of approaches are merged with the operation's before anybody looks at one.
-    assert handler.options.keys() - APPROACH_OPTIONS.keys() - HABITS.keys() - {*noted["options"][name]} == set()
+        left[f"{name} reads"] = {*map(str, reads)} - UNNOTED.get(name, set()) - {*notes["reads"][name]}
+        left[f"{name} raises"] = {*handler.errors} - {*notes["raises"][name]}
+        left[f"{name} returns"] = {*handler.returns} ^ {*notes["returns"][name]}
+        # Those of approaches are merged with the operation's before anybody looks at one.
+        options = handler.options.keys() - APPROACH_OPTIONS.keys() - HABITS.keys()
+        left[f"{name} options"] = options - {*notes["options"][name]}
+    assert {what: names for what, names in left.items() if names} == {}
