@@ -69,7 +69,7 @@ def schema_name(answer: "Answer") -> str:
 @cache
 def operations() -> Mapping[str, Any]:
     """By id; the rules of the dialect stand for the operation they match."""
-    files = [yaml.load(file.read_text(), yaml.BaseLoader) for file in sorted(DIALECT.glob("**/*.yaml"))]
+    files = [yaml.load(file.read_text(), yaml.CBaseLoader) for file in sorted(DIALECT.glob("**/*.yaml"))]
     known = {operation["id"]: operation for content in files for operation in content.get("operations", [])}
     for content in files:
         for rule in content.get("rules", []):

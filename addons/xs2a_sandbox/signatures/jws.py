@@ -10,10 +10,12 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from joserfc import jws
 from joserfc.errors import JoseError
@@ -190,7 +192,12 @@ def written(key: PrivateKey, certificate: x509.Certificate, names: tuple[str, ..
         "b64": False,
         "crit": list(_CRITICAL),
     }
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    kind = ECKey if curve else RSAKey
-    whole = jws.serialize_compact(members, text, kind.import_key(pem), registry=_REGISTRY)
+    whole = jws.serialize_compact(members, text, _signing(key), registry=_REGISTRY)
     return f"{whole.partition('.')[0]}..{whole.rpartition('.')[2]}"
+
+
+@lru_cache(maxsize=16)
+def _signing(key: PrivateKey) -> ECKey | RSAKey:
+    """Read once, as each reading checks that it is one, which takes longer than to sign."""
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return RSAKey.import_key(pem) if isinstance(key, rsa.RSAPrivateKey) else ECKey.import_key(pem)
