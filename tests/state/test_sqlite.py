@@ -284,7 +284,7 @@ print(max(client.get("/_sandbox/ready").status for _ in range(20)))
         capture_output=True,
         text=True,
         timeout=60,
-        env={**os.environ, "PYTHONPATH": root},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])},
         check=False,
     )
     assert done.stdout.split() == ["200", "503"], done.stderr

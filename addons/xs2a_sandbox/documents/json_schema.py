@@ -233,6 +233,8 @@ class Schemas:
         self._directories = tuple(directories)
         self._read = cache(self._parse)
         self._schemas: dict[str, Schema] = {}
+        self._there: set[str] = set()
+        """Names that a file was found for: cassettes name the same few again and again."""
 
     def __getitem__(self, name: str) -> "Schema":
         if name not in self._schemas:
@@ -240,7 +242,9 @@ class Schemas:
         return self._schemas[name]
 
     def __contains__(self, name: str) -> bool:
-        return self._file(name) is not None
+        if name not in self._there and self._file(name) is not None:
+            self._there.add(name)
+        return name in self._there
 
     def document(self, name: str) -> Any:
         """The file as it is read, whether or not it is a schema."""
