@@ -11,25 +11,25 @@ from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.learning.courses import Courses, Telling
+from xs2a_sandbox.recording.learning.courses import StateReport, StateSequences
 from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges
 
 BERLIN_GROUP = layers.read([[bundled("cassettes") / "berlin-group-1.3"]], SCHEMAS, NAMED)
 """Its consents have no ready ones, and stay where they are deleted; single consents let an address be read once."""
 
-NO_COURSES = Courses({}, {}, {}, ())
+NO_COURSES = StateSequences({}, {}, {}, ())
 ONE_OFF = {"recurringIndicator": False}
 RECURRING = {"recurringIndicator": True}
 UUID, OTHER = "6f1c2d3e-4b5a-4978-8c6d-5e4f3a2b1c0d", "0a1b2c3d-4e5f-4a6b-9c7d-8e9f0a1b2c3d"
 
 
-def learned(*entries: Exchange, courses: Courses = NO_COURSES) -> LearnedOptions:
+def learned(*entries: Exchange, courses: StateSequences = NO_COURSES) -> LearnedOptions:
     places = [str(number) for number in range(len(entries))]
     exchanges = recognise_exchanges(places, entries, BERLIN_GROUP.operations.values())
     return learn_options(exchanges, BERLIN_GROUP, courses)
 
 
-def options(*entries: Exchange, courses: Courses = NO_COURSES) -> dict[str, dict[str, Any]]:
+def options(*entries: Exchange, courses: StateSequences = NO_COURSES) -> dict[str, dict[str, Any]]:
     return {handler: values for handler, (values, _) in learned(*entries, courses=courses).options.items()}
 
 
@@ -151,9 +151,9 @@ def test_another_customers_consent_says_nothing_of_it() -> None:
     assert options(*entries) == {}
 
 
-def lives(*words: str) -> Courses:
-    tellings = [Telling(word, "payment-status", str(number)) for number, word in enumerate(words)]
-    return Courses({("payment", "p"): tellings}, {}, {}, ())
+def lives(*words: str) -> StateSequences:
+    tellings = [StateReport(word, "payment-status", str(number)) for number, word in enumerate(words)]
+    return StateSequences({("payment", "p"): tellings}, {}, {}, ())
 
 
 def test_payments_end_in_the_word_that_is_told_last() -> None:

@@ -3,7 +3,7 @@ import pytest
 from tests.support.writing import SCHEMAS, engine
 from xs2a_sandbox.bank import Bank, Banks
 from xs2a_sandbox.config import RealBank
-from xs2a_sandbox.config.real_bank import BankHost, stranger
+from xs2a_sandbox.config.real_bank import BankHost, unknown_host
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request
 
@@ -38,4 +38,4 @@ def test_with_hosts_only_they_are_the_bank_at_the_proxy(make):
 
 
 def test_a_stranger_is_told_what_would_let_it_through():
-    assert "--forward-host login.example passes it on" in stranger(at("login.example")).values["hint"]
+    assert "--forward-host login.example passes it on" in unknown_host(at("login.example")).values["hint"]

@@ -8,7 +8,7 @@ import pytest
 from tests.support.engine_client import DIALECT, bundled_engine, cassette
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.cassette.dialect import layers
-from xs2a_sandbox.cassette.handler import Deeds, Handler, Option, deeds, handler, places
+from xs2a_sandbox.cassette.handler import Handler, Option, ReadsAndRaises, deeds, handler, places
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.documents.json_schema import Schema
 
@@ -146,8 +146,8 @@ def test_options_change_what_is_read_and_raised() -> None:
     kind, psu = RequestPart("where", "kind"), RequestPart("headers", "psu-id")
     assert do(5) == {"x": 5, "y": 1}  # type: ignore[arg-type]
     assert (do.name, do.doc, do.returns, do.errors) == ("mine.do", "Does it.", ("x", "y"), {"a", "b"})
-    assert do.with_options({}) == Deeds(frozenset({kind, psu}), frozenset("a"))
-    assert do.with_options({"kind": "big", "page": None}) == Deeds(
+    assert do.with_options({}) == ReadsAndRaises(frozenset({kind, psu}), frozenset("a"))
+    assert do.with_options({"kind": "big", "page": None}) == ReadsAndRaises(
         frozenset({psu, RequestPart("body", "/big")}), frozenset("ab")
     )
     assert do.with_options({"page": 5}).reads == {kind, psu, RequestPart("query", "page")}

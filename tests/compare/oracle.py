@@ -21,7 +21,7 @@ from xs2a_sandbox.compare.comparison import Compared, Comparison, Result, Step
 from xs2a_sandbox.compare.difference import SEVERITIES, Severity
 from xs2a_sandbox.compare.identifiers import Counterparts
 from xs2a_sandbox.compare.reports.report import report
-from xs2a_sandbox.compare.states import BankStates, Twin
+from xs2a_sandbox.compare.states import BankStates, SandboxSide
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine.redacting import redactor_of
 from xs2a_sandbox.http import Request, Response
@@ -894,7 +894,7 @@ async def compared(mode: str, case: Plant | Noise) -> Compared:
 
     asked: Any = None if mode == "offline" else bank
     comparison = _comparison().on_journey(
-        Counterparts(BANK, _comparison().sandbox_url), BankStates(), Twin(sandbox, follow), asked
+        Counterparts(BANK, _comparison().sandbox_url), BankStates(), SandboxSide(sandbox, follow), asked
     )
     one: Compared | None = None
     for current in (*case.before, case.base):

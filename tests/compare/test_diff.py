@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from xs2a_sandbox.compare.diff import MAX_DEPTH, Contrast, Exact, contrast
+from xs2a_sandbox.compare.diff import MAX_DEPTH, AnswerDiff, Exact, contrast
 from xs2a_sandbox.compare.identifiers import Counterparts
 from xs2a_sandbox.http import Response
 
@@ -51,7 +51,7 @@ BODIES = (
 
 
 def differences(bank: Any, sandbox: Any) -> list[tuple[str, str]]:
-    found = Contrast(Counterparts()).values(bank, sandbox)
+    found = AnswerDiff(Counterparts()).values(bank, sandbox)
     return sorted((d.kind, d.where) for d in found)
 
 
@@ -101,7 +101,9 @@ def test_each_difference_once_and_in_its_place(bank: Any, sandbox: Any, found: l
 
 def test_the_bank_s_place_is_known_too() -> None:
     bank = [{"iban": "x", "n": 1, "m": "x"}, {"iban": "y", "n": 2, "m": "y"}]
-    (order, value) = sorted(Contrast(Counterparts()).values(bank, [bank[1], {**bank[0], "n": 9}]), key=lambda d: d.kind)
+    (order, value) = sorted(
+        AnswerDiff(Counterparts()).values(bank, [bank[1], {**bank[0], "n": 9}]), key=lambda d: d.kind
+    )
     assert (order.place, value.place, value.bank_place) == ((), (1, "n"), (0, "n"))
 
 
@@ -163,8 +165,8 @@ def test_an_answer_does_not_differ_from_itself(body: bytes) -> None:
 @given(VALUES, VALUES)
 @example([None, None, 1, None, 0], [None, None, 0, 1, 0])
 def test_who_differs_from_the_other_is_differed_from(bank: Any, sandbox: Any) -> None:
-    there = Contrast(Exact()).values(bank, sandbox)
-    back = Contrast(Exact()).values(sandbox, bank)
+    there = AnswerDiff(Exact()).values(bank, sandbox)
+    back = AnswerDiff(Exact()).values(sandbox, bank)
     assert bool(there) == bool(back)
 
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from xs2a_sandbox.compare.diff import Contrast
+from xs2a_sandbox.compare.diff import AnswerDiff
 from xs2a_sandbox.compare.identifiers import Counterparts
 from xs2a_sandbox.http import Headers, Request, Response, body
 
@@ -18,12 +18,12 @@ SANDBOX = {
 
 def learned(bank: object = BANK, sandbox: object = SANDBOX, **bases: str) -> Counterparts:
     counterparts = Counterparts(**bases)
-    assert Contrast(counterparts).values(bank, sandbox) == []
+    assert AnswerDiff(counterparts).values(bank, sandbox) == []
     return counterparts
 
 
 def kinds(counterparts: Counterparts, bank: object, sandbox: object) -> list[tuple[str, str]]:
-    return [(d.kind, d.where) for d in Contrast(counterparts).values(bank, sandbox)]
+    return [(d.kind, d.where) for d in AnswerDiff(counterparts).values(bank, sandbox)]
 
 
 def test_what_each_side_calls_a_thing_is_equal() -> None:
@@ -87,7 +87,7 @@ def test_each_side_has_pages_of_its_own(member: str, bank: str, sandbox: str, eq
 
 def test_glancing_learns_nothing() -> None:
     counterparts = Counterparts()
-    assert Contrast(counterparts, learn=False).values(BANK, SANDBOX) == []
+    assert AnswerDiff(counterparts, learn=False).values(BANK, SANDBOX) == []
     request = Request("GET", "/v1/consents/B-1")
     assert counterparts.to_right(request) is request
 
@@ -162,7 +162,7 @@ def test_uuids_are_followed_by_what_they_stand_for(bank: object, sandbox: object
 def answered(counterparts: Counterparts, bank: object, sandbox: object, *, makes: bool) -> list[str]:
     sides = (Response(200, (), json.dumps(body).encode()) for body in (bank, sandbox))
     first, second = ((one, body.read(one.body)) for one in sides)
-    return [one.where for one in Contrast(counterparts, makes=makes).answers(*first, *second)]
+    return [one.where for one in AnswerDiff(counterparts, makes=makes).answers(*first, *second)]
 
 
 def test_the_sandbox_may_make_what_is_there_already() -> None:

@@ -155,7 +155,7 @@ def test_there_is_an_end_to_them(admin: Admin) -> None:
 
 def test_others_are_answered_while_rules_are_compiled(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once when they are added, and once for the first request that they are for."""
-    compile = layers.laid_over
+    compile = layers.with_rules
     begun, may_end = threading.Semaphore(0), threading.Semaphore(0)
 
     def slow(*arguments: Any, **options: Any) -> Any:
@@ -163,7 +163,7 @@ def test_others_are_answered_while_rules_are_compiled(admin: Admin, monkeypatch:
         assert may_end.acquire(timeout=DEADLINE)
         return compile(*arguments, **options)
 
-    monkeypatch.setattr(layers, "laid_over", slow)
+    monkeypatch.setattr(layers, "with_rules", slow)
     headers = {"Authorization": f"Bearer {TOKEN}"}
     rule = {"match": {"path": "/slow"}, "respond": {"status": 234}}
 

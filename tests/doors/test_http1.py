@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.doors import limits
 from xs2a_sandbox.doors.connections import Connections
-from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, Place, Service
+from xs2a_sandbox.doors.http1 import HttpConnection, ParsedRequest, RequestTarget, Service
 from xs2a_sandbox.doors.wrong_protocol import DIRECT
 from xs2a_sandbox.http import Headers, Request, Response
 
@@ -63,10 +63,10 @@ class Wire:
 class Conversation(HttpConnection):
     endpoint = DIRECT
 
-    def place(self, url: bytes, headers: Headers) -> Place:
-        return Place(httptools.parse_url(url).path.decode(), "bank", None, "http")
+    def place(self, url: bytes, headers: Headers) -> RequestTarget:
+        return RequestTarget(httptools.parse_url(url).path.decode(), "bank", None, "http")
 
-    def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
+    def request(self, turn: ParsedRequest) -> tuple[Request, Response | None]:
         return Request(turn.method, turn.place.target, turn.headers, turn.body), None
 
 

@@ -209,7 +209,7 @@ def test_a_script_tells_the_engine_of_what_it_refuses(tmp_path: Path, monkeypatc
     monkeypatch.setenv("XS2A_SANDBOX_CONFDIR", str(tmp_path))
     monkeypatch.setenv("XS2A_SANDBOX_STATE", "memory:")
     script = mitmproxy_addon.from_environment()
-    script.tell(Request("GET", "/v1/accounts", door="proxy"), door.STRANGER, 0.0, None)
+    script.tell(Request("GET", "/v1/accounts", door="proxy"), door.PROXY_AUTH_REQUIRED, 0.0, None)
     engine: Engine = script.answer.__self__  # type: ignore[attr-defined]
     assert [exchange.status for exchange in engine.journal.entries()] == [407]
 

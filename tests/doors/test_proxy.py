@@ -131,7 +131,7 @@ def test_a_connection_that_ends_is_said_to_end(
     proxy_engine: str,
 ) -> None:
     """RFC 9112, 9.6. A client that is not told keeps the connection, and its next request is lost."""
-    closes = closes or (proxy_engine == "auto" and version == "1.0")  # the lane keeps none of HTTP/1.0
+    closes = closes or (proxy_engine == "auto" and version == "1.0")  # our own proxy keeps none of HTTP/1.0
     port = doors.tls_port if road == "tls" else doors.proxy_port
     with socket.create_connection(("127.0.0.1", port or 0), timeout=DEADLINE) as raw:
         wire: socket.socket = raw
@@ -168,7 +168,7 @@ def test_a_client_certificate_is_welcome(doors: ProxyDoors, ca_file: Path, tmp_p
 
 
 class Certificates:
-    """Notes how many certificates each connection's client has shown, as an addon of mitmproxy and in the lane."""
+    """Notes how many certificates each connection's client has shown, as an addon of mitmproxy and in our own proxy."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.seen: list[int] = []

@@ -468,9 +468,9 @@ def test_fifty_sessions_at_once(client: Client) -> None:
         path = made.json()["_Left"]["self"]["href"]
         record = await mine.send("GET", path)
         assert record.json()["instructedAmount"]["amount"] == f"{number}.50"
-        stranger = await client.named(f"s{number + 1}").send("GET", path)
+        unknown_host = await client.named(f"s{number + 1}").send("GET", path)
         deleted = await mine.send("DELETE", f"/v1/consents/{facts.consent()}")
-        return [made.status, stranger.status, deleted.status, (await mine.send("GET", STATUS)).status]
+        return [made.status, unknown_host.status, deleted.status, (await mine.send("GET", STATUS)).status]
 
     async def many() -> list[list[int]]:
         return await asyncio.gather(*(one(number) for number in range(1, 51)))
@@ -598,7 +598,7 @@ def test_a_listener_that_fails_costs_no_answer(client: Client) -> None:
     assert client.get(STATUS).status == 200
 
 
-@pytest.mark.parametrize("name", ["spoiled", "confine"])
+@pytest.mark.parametrize("name", ["corrupt", "confine"])
 def test_what_fails_while_an_answer_is_finished_is_answered_too(
     cases: Callable[..., Client], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:

@@ -16,7 +16,7 @@ from tests.support.engine_client import Answer, Client, an_engine, cassette
 from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.state import MemoryStore, Transaction
-from xs2a_sandbox.state.attempts import keep
+from xs2a_sandbox.state.attempts import commit
 
 CONSENT = facts.consent()
 STATUS = f"/v1/consents/{CONSENT}/status"
@@ -159,7 +159,7 @@ def test_the_session_s_clock_is_heeded(client: Client) -> None:
 
     state = Transaction(client.engine.store, "default", lambda _: {})
     state.put("_session", "time", {"shift": 40 * 86400})
-    keep(state)
+    commit(state)
 
     assert client.get(status).json() == {"consentStatus": "expired"}
 
@@ -281,7 +281,7 @@ def step(engine: Engine, client: Client, what: str, how: str) -> None:
         case "clock":
             state = Transaction(engine.store, client.session or "default", lambda _: {})
             state.put("_session", "time", {"shift": int(how)})
-            keep(state)
+            commit(state)
 
 
 @given(st.lists(STEPS, max_size=8))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_disk import small_disk
-from xs2a_sandbox.recording.reserve import Reserve
+from xs2a_sandbox.recording.reserve import DiskReservation
 
 
 def room(directory: Path) -> int:
@@ -14,7 +14,7 @@ def room(directory: Path) -> int:
 
 
 def test_it_takes_room_without_a_file_to_be_seen(tmp_path: Path) -> None:
-    reserve = Reserve(tmp_path)
+    reserve = DiskReservation(tmp_path)
     reserve.grow(1_000_000)
     assert reserve.size == 1_000_000
     assert list(tmp_path.iterdir()) == []
@@ -24,7 +24,7 @@ def test_it_takes_room_without_a_file_to_be_seen(tmp_path: Path) -> None:
 
 
 def test_it_gives_what_is_asked_of_it_and_no_more_than_it_has(tmp_path: Path) -> None:
-    reserve = Reserve(tmp_path)
+    reserve = DiskReservation(tmp_path)
     reserve.grow(1_000_000)
     reserve.give(100_000)
     assert 0 < reserve.size <= 900_000
@@ -35,7 +35,7 @@ def test_it_gives_what_is_asked_of_it_and_no_more_than_it_has(tmp_path: Path) ->
 
 def test_on_a_full_disk_it_keeps_what_it_has(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 512) as disk:
-        reserve = Reserve(disk)
+        reserve = DiskReservation(disk)
         reserve.grow(100_000)
         left = room(disk)
         with pytest.raises(OSError, match="No space left") as caught:
@@ -50,7 +50,7 @@ def test_on_a_full_disk_it_keeps_what_it_has(tmp_path: Path) -> None:
 
 def test_where_the_system_cannot_reserve_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "posix_fallocate")
-    reserve = Reserve(tmp_path)
+    reserve = DiskReservation(tmp_path)
     reserve.grow(3_000_001)
     assert os.fstat(reserve._descriptor).st_size == 3_000_001
     assert os.fstat(reserve._descriptor).st_blocks * 512 >= 3_000_001

@@ -12,7 +12,7 @@ from xs2a_sandbox.http import har
 from xs2a_sandbox.recording import har_log as recording
 from xs2a_sandbox.recording.tape import as_sent, read_tape
 from xs2a_sandbox.redaction import vault
-from xs2a_sandbox.redaction.real_values import Restorer
+from xs2a_sandbox.redaction.real_values import Depseudonymizer
 
 IBAN = "AT459880000010204711"
 
@@ -47,7 +47,7 @@ def test_a_redacted_recording_is_as_it_was_with_its_vault(tmp_path: Path) -> Non
     was = taped(f"/v1/accounts/{IBAN}", {"iban": IBAN, "ownerName": "Anna Grünwald"}, headers=[("PSU-ID", "anna")])
     tape = redacted_tape(tmp_path, was)
     assert IBAN not in str(tape.entries)
-    real = as_sent(tape, vault.read(tmp_path / vault.FILE, tmp_path), Restorer(b"-"))
+    real = as_sent(tape, vault.read(tmp_path / vault.FILE, tmp_path), Depseudonymizer(b"-"))
     (one,) = real.entries
     assert (one.target, one.headers.pairs, one.body) == (was.target, was.headers.pairs, b"")
     assert json.loads(one.answer_body) == json.loads(was.answer_body)
@@ -60,7 +60,7 @@ def test_a_har_document_of_it_is_known_too(tmp_path: Path) -> None:
     )
     redacted_tape(tmp_path, was)
     recording.export(tmp_path / "tape", tmp_path / "all.har")
-    real = as_sent(read_tape(tmp_path / "all.har"), vault.read(tmp_path / vault.FILE, tmp_path), Restorer(b"-"))
+    real = as_sent(read_tape(tmp_path / "all.har"), vault.read(tmp_path / vault.FILE, tmp_path), Depseudonymizer(b"-"))
     assert [(one.target, one.body) for one in real.entries] == [(was.target, was.body)]
 
 
@@ -70,7 +70,7 @@ def test_what_held_a_secret_cannot_be_sent_again(tmp_path: Path) -> None:
     tape = redacted_tape(
         tmp_path, taped("/v1/y"), password, taped("/v1/z", headers=[("Authorization", "Bearer 2fa81bc0")])
     )
-    real = as_sent(tape, vault.read(tmp_path / vault.FILE, tmp_path), Restorer(b"-"))
+    real = as_sent(tape, vault.read(tmp_path / vault.FILE, tmp_path), Depseudonymizer(b"-"))
     assert real.lacking == {1}
     assert "alpenrose7" not in str(real)
     assert "2fa81bc0" not in str(real)
@@ -81,7 +81,7 @@ def test_a_vault_that_does_not_know_the_recording_says_so(tmp_path: Path) -> Non
     redacted_tape(tmp_path / "other", taped("/v1/x"), key=b"o" * 32)
     opened = vault.read(tmp_path / "other" / vault.FILE, tmp_path / "other")
     with pytest.raises(ConfigError, match=r"redacted with the key .* does not have its real values: nothing was sent"):
-        as_sent(tape, opened, Restorer(b"-"))
+        as_sent(tape, opened, Depseudonymizer(b"-"))
 
 
 def test_a_vault_that_lacks_a_request_says_how_many(tmp_path: Path) -> None:
@@ -90,4 +90,4 @@ def test_a_vault_that_lacks_a_request_says_how_many(tmp_path: Path) -> None:
     redacted_tape(tmp_path, taped("/v1/x"))
     opened = vault.read(tmp_path / vault.FILE, tmp_path)
     with pytest.raises(ConfigError, match=r"lacks 1 of the 2 requests .*: nothing was sent now"):
-        as_sent(tape, opened, Restorer(b"-"))
+        as_sent(tape, opened, Depseudonymizer(b"-"))

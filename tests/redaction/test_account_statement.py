@@ -5,7 +5,7 @@ import pytest
 
 from xs2a_sandbox.redaction.account_statement import is_statement, redacted_statement
 from xs2a_sandbox.redaction.rules import DEFAULT, RedactionRules
-from xs2a_sandbox.redaction.values import Censor
+from xs2a_sandbox.redaction.values import ValueRedactor
 
 KEY = b"k" * 32
 IBAN = "AT611904300234573201"
@@ -45,11 +45,11 @@ MT942 = """:20:UMSATZ4711-0815
 
 
 def redacted(text: str, rules: RedactionRules = DEFAULT) -> str:
-    return redacted_statement(text, Censor(KEY, rules), rules)
+    return redacted_statement(text, ValueRedactor(KEY, rules), rules)
 
 
 def pseudonym(name: str, text: str) -> str:
-    return Censor(KEY, DEFAULT).member(name, text)
+    return ValueRedactor(KEY, DEFAULT).member(name, text)
 
 
 @pytest.mark.parametrize("text", [MT940, MT942, MT940.replace("\n", "\r\n")])

@@ -6,7 +6,7 @@ from tests.redaction.planting import BIRTHS
 from xs2a_sandbox.http.header_fields import FRAMING, NOISE
 from xs2a_sandbox.redaction import allowlist
 from xs2a_sandbox.redaction.rules import DEFAULT
-from xs2a_sandbox.redaction.values import Censor
+from xs2a_sandbox.redaction.values import ValueRedactor
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_names_of_births_in_the_languages_of_banks(name: str) -> None:
 @pytest.mark.parametrize("text", ["1968-04-17", "1968-04-17T10:00:00Z", "2011-12-31"])
 def test_a_date_of_long_ago_stays_only_under_the_name_of_an_event(text: str) -> None:
     assert allowlist.is_long_ago(text)
-    censor = Censor(b"k" * 32, DEFAULT)
+    censor = ValueRedactor(b"k" * 32, DEFAULT)
     assert censor.member("x", text) != text
     assert censor.member("transactionStatus", text) != text
     assert all(

@@ -16,7 +16,7 @@ from tests.support.taping import URL, taped
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import from_har, to_har
-from xs2a_sandbox.redaction.real_values import Keeper, Restorer, WithoutSecrets
+from xs2a_sandbox.redaction.real_values import Depseudonymizer, VaultWriter, WithoutSecrets
 from xs2a_sandbox.redaction.redactor import Redactor
 from xs2a_sandbox.redaction.rules import DEFAULT, RedactionRules
 from xs2a_sandbox.redaction.vault import RealRequest, digest
@@ -48,8 +48,8 @@ class Kept:
         return f"{self.requests} {self.values}"
 
 
-def keeper(kept: Any, rules: RedactionRules = DEFAULT) -> Keeper:
-    return Keeper(Redactor(KEY, rules, banks=[URL]), rules, kept, KEY)
+def keeper(kept: Any, rules: RedactionRules = DEFAULT) -> VaultWriter:
+    return VaultWriter(Redactor(KEY, rules, banks=[URL]), rules, kept, KEY)
 
 
 def there_and_back(was: Exchange) -> tuple[Exchange, Exchange]:
@@ -57,7 +57,7 @@ def there_and_back(was: Exchange) -> tuple[Exchange, Exchange]:
     kept = Kept()
     recorded = from_har(json.loads(json.dumps(to_har(keeper(kept).entry(was)))))
     real = kept.requests[digest(recorded)]
-    return recorded, Restorer(b"-", banks=[URL]).knowing(kept.values).recorded(recorded, real)
+    return recorded, Depseudonymizer(b"-", banks=[URL]).knowing(kept.values).recorded(recorded, real)
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=30)
@@ -109,7 +109,7 @@ def test_another_request_and_answer_with_the_same_values_are_restored() -> None:
     kept = Kept()
     keep = keeper(kept)
     recorded = keep.entry(taped(f"/v1/accounts/{IBAN}", {"ownerName": "Anna Grünwald"}, headers=[("PSU-ID", "anna7")]))
-    restorer = Restorer(b"-", banks=[URL]).knowing(kept.values)
+    restorer = Depseudonymizer(b"-", banks=[URL]).knowing(kept.values)
     request = Request("GET", recorded.target + "/balances", recorded.headers)
     assert restorer.request(request).target == f"/v1/accounts/{IBAN}/balances"
     assert restorer.request(request).headers.get("psu-id") == "anna7"
@@ -118,7 +118,7 @@ def test_another_request_and_answer_with_the_same_values_are_restored() -> None:
 
 
 def test_what_opens_doors_is_left_to_whoever_sends_it() -> None:
-    restorer = Restorer(b"-").knowing({"Bbrl": "Anna"})
+    restorer = Depseudonymizer(b"-").knowing({"Bbrl": "Anna"})
     sent = taped("/v1/x?code=2fa81bc0", headers=[("Authorization", "Bearer 1"), ("X-Unknown", "2"), JSON], method="PUT")
     request = Request("PUT", sent.target, sent.headers, b'{"psuData": {"password": "alpenrose"}, "pin": 1234}')
     assert restorer.request(request) == request
@@ -199,7 +199,7 @@ def test_a_rule_that_keeps_a_token_in_the_recording_keeps_none_in_the_vault() ->
     assert "Grünwald" not in kept.text
     (real,) = kept.requests.values()
     # It is sent again all the same, as the recording has it.
-    assert Restorer(b"-", rules).recorded(recorded, real).headers.get("x-api-key") == "alpenrose7"
+    assert Depseudonymizer(b"-", rules).recorded(recorded, real).headers.get("x-api-key") == "alpenrose7"
 
 
 def test_a_vault_that_cannot_be_written_stops_no_recording(caplog: pytest.LogCaptureFixture) -> None:
@@ -219,7 +219,7 @@ def test_a_vault_that_cannot_be_written_stops_no_recording(caplog: pytest.LogCap
 def test_what_other_threads_redact_is_not_kept() -> None:
     kept = Kept()
     redactor = Redactor(KEY, banks=[URL])
-    keep = Keeper(redactor, DEFAULT, kept, KEY)  # type: ignore[arg-type]
+    keep = VaultWriter(redactor, DEFAULT, kept, KEY)  # type: ignore[arg-type]
     redactor.target(f"/v1/accounts/{IBAN}")
     keep.entry(taped("/v1/x"))
     assert kept.values == {}

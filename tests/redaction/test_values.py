@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from xs2a_sandbox.documents.formats import is_iban, is_ip, is_uuid
 from xs2a_sandbox.redaction.pseudonyms import compact_iban
 from xs2a_sandbox.redaction.rules import DEFAULT, RedactionRules
-from xs2a_sandbox.redaction.values import Censor
+from xs2a_sandbox.redaction.values import ValueRedactor
 
 KEY = b"k" * 32
 IBAN = "AT611904300234573201"
@@ -17,8 +17,8 @@ UUID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 
 
 @pytest.fixture
-def censor() -> Censor:
-    return Censor(KEY, DEFAULT, words=["pigeon-post"])
+def censor() -> ValueRedactor:
+    return ValueRedactor(KEY, DEFAULT, words=["pigeon-post"])
 
 
 class TestValues:
@@ -40,11 +40,11 @@ class TestValues:
             ("anything", "application/json"),
         ],
     )
-    def test_what_stays(self, censor: Censor, name: str, text: str) -> None:
+    def test_what_stays(self, censor: ValueRedactor, name: str, text: str) -> None:
         assert censor.member(name, text) == text
         assert censor.count == 0
 
-    def test_the_apps_own_paths_on_this_machine_stay_but_for_what_was_replaced(self, censor: Censor) -> None:
+    def test_the_apps_own_paths_on_this_machine_stay_but_for_what_was_replaced(self, censor: ValueRedactor) -> None:
         url = "http://localhost:7777/back/to-shop"
         assert censor.member("redirectUri", url) == url
         assert censor.member("redirectUri", "https://shop.example/back") != "https://shop.example/back"
@@ -54,7 +54,7 @@ class TestValues:
         assert new != "Gruenwald"
 
     @pytest.mark.parametrize("name", ["device", "PSU-Device-ID", "device_ids", "imei"])
-    def test_the_uuid_of_a_device_is_replaced_wherever_else_it_stands(self, censor: Censor, name: str) -> None:
+    def test_the_uuid_of_a_device_is_replaced_wherever_else_it_stands(self, censor: ValueRedactor, name: str) -> None:
         new = censor.member(name, UUID)
         assert is_uuid(new)
         assert new != UUID
@@ -82,11 +82,11 @@ class TestValues:
             ("remittance", f"rent, from {IBAN}"),
         ],
     )
-    def test_what_does_not_stay(self, censor: Censor, name: str, text: str) -> None:
+    def test_what_does_not_stay(self, censor: ValueRedactor, name: str, text: str) -> None:
         assert text not in censor.member(name, text)
         assert censor.count == 1
 
-    def test_kinds_are_kept(self, censor: Censor) -> None:
+    def test_kinds_are_kept(self, censor: ValueRedactor) -> None:
         assert is_iban(censor.value(IBAN))
         assert is_ip(censor.value("10.1.2.3"))
         assert compact_iban(censor.value("AT61 1904 3002 3457 3201")) == censor.value(IBAN)
@@ -104,43 +104,43 @@ class TestValues:
         ],
     )
     @pytest.mark.parametrize("text", ["rent, {}", "{}: rent", "Konto {} von Anna Grünwald 12", "({})", '{{"a":"{}"}}'])
-    def test_what_a_text_quotes_is_what_it_is_elsewhere(self, censor: Censor, text: str, quoted: str) -> None:
+    def test_what_a_text_quotes_is_what_it_is_elsewhere(self, censor: ValueRedactor, text: str, quoted: str) -> None:
         new = censor.value(text.format(quoted))
         assert censor.value(quoted) in new
         assert len(new) == len(text.format(quoted))
         assert not {"rent", "Konto", "Anna", "12"} & set(re.split(r"\W+", new))
 
-    def test_several_accounts_in_one_text(self, censor: Censor) -> None:
+    def test_several_accounts_in_one_text(self, censor: ValueRedactor) -> None:
         other = "DE89370400440532013000"
         assert censor.value(f"{IBAN} {other}") == f"{censor.value(IBAN)} {censor.value(other)}"
 
     def test_a_client_may_quote_the_account_that_an_answer_gave_it(self) -> None:
-        recorded = Censor(KEY, DEFAULT)
+        recorded = ValueRedactor(KEY, DEFAULT)
         given = recorded.value(IBAN)
-        replaying = Censor(KEY, DEFAULT, unchanged=[given])
+        replaying = ValueRedactor(KEY, DEFAULT, unchanged=[given])
         assert replaying.value(f"rent for {given}") == recorded.value(f"rent for {IBAN}")
 
-    def test_secrets_are_dropped(self, censor: Censor) -> None:
+    def test_secrets_are_dropped(self, censor: ValueRedactor) -> None:
         assert censor.member("access_token", "2fa81bc0") == "dropped"
         assert censor.member("anything", "x", secret=True) == "dropped"
         assert censor.number("otp", "123456") == "0"
 
-    def test_a_member_of_this_name_is_no_authorisation_code(self, censor: Censor) -> None:
+    def test_a_member_of_this_name_is_no_authorisation_code(self, censor: ValueRedactor) -> None:
         assert censor.member("code", "FORMAT_ERROR") == "FORMAT_ERROR"
         assert censor.query("code=FORMAT_ERROR&state=ok") == "code=dropped&state=dropped"
 
     @pytest.mark.parametrize(("name", "number"), [("n", "0"), ("n", "1234"), ("n", "-12.50"), ("amount", "123456789")])
-    def test_numbers_that_stay(self, censor: Censor, name: str, number: str) -> None:
+    def test_numbers_that_stay(self, censor: ValueRedactor, name: str, number: str) -> None:
         assert censor.number(name, number) == number
 
     @pytest.mark.parametrize(
         "number", ["12345", "4111111111111111", "48.208174", "12345678.5", "4.111111111111111e15", "-98765432"]
     )
-    def test_numbers_that_do_not(self, censor: Censor, number: str) -> None:
+    def test_numbers_that_do_not(self, censor: ValueRedactor, number: str) -> None:
         assert censor.number("n", number) != number
         assert len(censor.number("n", number)) == len(number)
 
-    def test_identifiers_are_the_same_everywhere(self, censor: Censor) -> None:
+    def test_identifiers_are_the_same_everywhere(self, censor: ValueRedactor) -> None:
         for identifier in ("abc-1", "12345678", IBAN, "a/b", "1234", "v1", "consents", "4111111111111111"):
             made = censor.identifier(identifier)
             assert censor.member("consentId", identifier) == made
@@ -156,7 +156,7 @@ class TestValues:
             "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "openid accounts:read", "timeout=5",
         ],
     )  # fmt: skip
-    def test_header_fields_and_codes_of_words_stay(self, censor: Censor, text: str) -> None:
+    def test_header_fields_and_codes_of_words_stay(self, censor: ValueRedactor, text: str) -> None:
         assert censor.careful(text) == text
         assert censor.member("scope", text) == text
 
@@ -164,7 +164,9 @@ class TestValues:
         "number", ["4111 1111 1111 1111", "4111-1111-1111-1111", "0664 123 456", "0664/123/456", "1968:0417:33"]
     )
     @pytest.mark.parametrize("form", ["{}", "AIS {}", "AIS:{}", "PIS {} AIS", "en;{}"])
-    def test_a_long_number_in_short_groups_is_none_of_short_ones(self, censor: Censor, number: str, form: str) -> None:
+    def test_a_long_number_in_short_groups_is_none_of_short_ones(
+        self, censor: ValueRedactor, number: str, form: str
+    ) -> None:
         text = form.format(number)
         for new in (censor.careful(text), censor.identifier(text), censor.prose(text)):
             assert number not in new
@@ -173,11 +175,11 @@ class TestValues:
 
 class TestNames:
     @pytest.mark.parametrize("name", ["iban", "_links", "x_customer"])
-    def test_names_stay(self, censor: Censor, name: str) -> None:
+    def test_names_stay(self, censor: ValueRedactor, name: str) -> None:
         assert censor.name(name) == name
 
     @pytest.mark.parametrize("name", [IBAN, "anna@example.com", "123456789", "Anna Grünwald", "YW5uYUBleGFtcGxlLmNvbQ"])
-    def test_data_that_became_names_do_not(self, censor: Censor, name: str) -> None:
+    def test_data_that_became_names_do_not(self, censor: ValueRedactor, name: str) -> None:
         assert censor.name(name) == censor.value(name) != name
 
 
@@ -194,7 +196,7 @@ class TestUrls:
             "http://localhost:3000/",
         ],
     )
-    def test_what_stays(self, censor: Censor, url: str) -> None:
+    def test_what_stays(self, censor: ValueRedactor, url: str) -> None:
         assert censor.url(url) == url
 
     @pytest.mark.parametrize(
@@ -222,30 +224,30 @@ class TestUrls:
             "/?a=" * 5000 + "SECRET99",
         ],
     )
-    def test_what_does_not(self, censor: Censor, url: str) -> None:
+    def test_what_does_not(self, censor: ValueRedactor, url: str) -> None:
         from urllib.parse import unquote
 
         assert "secret99" not in unquote(unquote(censor.url(url))).lower()
 
-    def test_the_banks_own_host_and_path_stay(self, censor: Censor) -> None:
+    def test_the_banks_own_host_and_path_stay(self, censor: ValueRedactor) -> None:
         assert censor.url("https://10.1.2.3:8443/gateway/v1/consents") != "https://10.1.2.3:8443/gateway/v1/consents"
         assert censor.trust("https://me:pw@10.1.2.3:8443/gateway") == "https://10.1.2.3:8443/gateway"
         assert censor.url("https://10.1.2.3:8443/gateway/v1/consents") == "https://10.1.2.3:8443/gateway/v1/consents"
         assert censor.trust("garbage") == "dropped"
 
-    def test_the_banks_host_is_its_own_however_it_is_written(self, censor: Censor) -> None:
+    def test_the_banks_host_is_its_own_however_it_is_written(self, censor: ValueRedactor) -> None:
         censor.trust("https://API.bank.example:8443/psd2")
         for host in ("api.bank.example", "API.bank.example:8443", "api.Bank.example:443"):
             assert censor.url(f"https://{host}/v1") == f"https://{host}/v1"
         assert censor.url("https://anna.api.bank.example/") != "https://anna.api.bank.example/"
 
-    def test_a_bank_may_have_several_paths(self, censor: Censor) -> None:
+    def test_a_bank_may_have_several_paths(self, censor: ValueRedactor) -> None:
         for bank in ("https://api.bank.example", "https://api.bank.example/gateway", "https://api.bank.example/berlin"):
             censor.trust(bank)
         for path in ("gateway", "berlin"):
             assert censor.url(f"https://api.bank.example/{path}/v1") == f"https://api.bank.example/{path}/v1"
 
-    def test_another_host_is_a_host_still_and_everywhere_the_same(self, censor: Censor) -> None:
+    def test_another_host_is_a_host_still_and_everywhere_the_same(self, censor: ValueRedactor) -> None:
         host = censor.host("anna-gruenwald.shop.example")
         assert re.fullmatch(r"[a-z]{4}-[a-z]{9}\.[a-z]{4}\.example", host)
         assert not {"anna", "gruenwald", "shop"} & set(re.split("[.-]", host))
@@ -253,21 +255,21 @@ class TestUrls:
         assert censor.url("http://me:pw@anna-gruenwald.shop.example/v1") == f"http://{host}/v1"
 
     def test_a_host_that_stands_in_a_recording_stays(self) -> None:
-        link = Censor(KEY, DEFAULT).url("https://anna.shop.example:8443/api/anna")
-        replaying = Censor(KEY, DEFAULT, unchanged=[link, "api", "shop"])
+        link = ValueRedactor(KEY, DEFAULT).url("https://anna.shop.example:8443/api/anna")
+        replaying = ValueRedactor(KEY, DEFAULT, unchanged=[link, "api", "shop"])
         host = link.split("/")[2]
         assert replaying.url(f"https://{host}/v1") == f"https://{host}/v1"
         assert replaying.host(host.partition(":")[0]) == host.partition(":")[0]
         # Words that are known from elsewhere are no known hosts.
         assert replaying.url("https://anna.shop.example:8443/api/anna") == link
 
-    def test_a_password_is_taken_out_of_a_link(self, censor: Censor) -> None:
+    def test_a_password_is_taken_out_of_a_link(self, censor: ValueRedactor) -> None:
         assert censor.url("https://me:geheim@127.0.0.1:8443/callback") == "https://127.0.0.1:8443/callback"
         assert censor.count == 1
 
     @given(st.text(max_size=60))
     def test_no_text_is_too_odd(self, text: str) -> None:
-        censor = Censor(KEY, DEFAULT)
+        censor = ValueRedactor(KEY, DEFAULT)
         for decide in (
             censor.url,
             censor.query,
@@ -278,9 +280,9 @@ class TestUrls:
             censor.trust,
         ):
             assert isinstance(decide(text), str)
-        assert censor.url("/" + text) == Censor(KEY, DEFAULT).url("/" + text)
+        assert censor.url("/" + text) == ValueRedactor(KEY, DEFAULT).url("/" + text)
 
-    def test_addresses_in_lists(self, censor: Censor) -> None:
+    def test_addresses_in_lists(self, censor: ValueRedactor) -> None:
         found = censor.addresses('for="[2001:db9::1]:4711";proto=https;by=10.1.2.3, for=unknown, for=_h1dd3n')
         assert censor.value("2001:db9::1") in found
         assert censor.value("10.1.2.3") in found
@@ -289,32 +291,32 @@ class TestUrls:
 
 
 class TestRemembering:
-    def test_what_was_replaced_is_replaced_where_it_would_be_kept(self, censor: Censor) -> None:
+    def test_what_was_replaced_is_replaced_where_it_would_be_kept(self, censor: ValueRedactor) -> None:
         made = censor.value("Anna Gruenwald")
         assert censor.prose("account of Anna Gruenwald") == f"account of {made}"
         made = censor.value("ACME Bank Service 24")
         assert censor.prose("the account of ACME Bank Service 24 is closed") == f"the account of {made} is closed"
 
-    def test_names_in_places_for_codes_do_not_stay(self, censor: Censor) -> None:
+    def test_names_in_places_for_codes_do_not_stay(self, censor: ValueRedactor) -> None:
         for text in ("Gruenwald", "Sonderkonto_Gruenwald", "R3J1ZW53YWxk", "Mark", "ANNA", "anna", "Konto von Anna"):
             for name in ("product", "status", "scope", "cashAccountType", "code"):
                 assert "nna" not in censor.member(name, text)
                 assert censor.member(name, text) != text
 
-    def test_ordinary_words_stay_ordinary(self, censor: Censor) -> None:
+    def test_ordinary_words_stay_ordinary(self, censor: ValueRedactor) -> None:
         censor.dropped("accounts valid")
         assert censor.url("/v1/accounts") == "/v1/accounts"
         assert censor.member("consentStatus", "valid") == "valid"
         assert censor.careful("application/json") == "application/json"
 
-    def test_the_token_of_a_dropped_header(self, censor: Censor) -> None:
+    def test_the_token_of_a_dropped_header(self, censor: ValueRedactor) -> None:
         censor.dropped("Bearer 2fa81bc0")
         assert censor.careful("x-2fa81bc0-x") != "x-2fa81bc0-x"
 
 
 class TestRules:
     def test_keep(self) -> None:
-        censor = Censor(KEY, DEFAULT)
+        censor = ValueRedactor(KEY, DEFAULT)
         assert censor.member("name", "Anna Grünwald", "keep") == "Anna Grünwald"
         assert censor.member("password", "geheim", "keep") == "dropped"
         assert censor.member("password", "geheim", "keep", exact=True) == "geheim"
@@ -323,13 +325,13 @@ class TestRules:
         assert censor.number("otp", "123456", "keep", exact=True) == "123456"
 
     def test_kept_texts_do_not_quote_what_is_replaced_elsewhere(self) -> None:
-        censor = Censor(KEY, DEFAULT)
+        censor = ValueRedactor(KEY, DEFAULT)
         made = censor.value(IBAN)
         assert censor.member("text", f"account {IBAN} unknown", "keep") == f"account {made} unknown"
         assert censor.member("text", IBAN, "keep") == IBAN
 
     def test_replace(self) -> None:
-        censor = Censor(KEY, DEFAULT)
+        censor = ValueRedactor(KEY, DEFAULT)
         for text in ("1234.50", "2026-11-21", "2026-11-21T08:37:14Z", UUID, "ACSP", IBAN):
             new = censor.member("status", text, "replace")
             assert new != text
@@ -338,12 +340,12 @@ class TestRules:
         assert censor.number("n", "5", "replace") != "5"
 
     def test_drop(self) -> None:
-        censor = Censor(KEY, DEFAULT)
+        censor = ValueRedactor(KEY, DEFAULT)
         assert censor.member("status", "ACSP", "drop") == "dropped"
         assert censor.number("amount", "5", "drop") == "0"
 
     def test_parameters_and_fields(self) -> None:
-        censor = Censor(
+        censor = ValueRedactor(
             KEY, RedactionRules(queries={"q": "keep", "token": "keep"}, members={"user": "keep", "q": "drop"})
         )
         assert censor.query("Q=Anna&token=x1&user=Anna").split("&")[:2] == ["Q=Anna", "token=dropped"]
@@ -352,7 +354,7 @@ class TestRules:
 
 
 def test_it_counts_for_each_thread() -> None:
-    censor = Censor(KEY, DEFAULT)
+    censor = ValueRedactor(KEY, DEFAULT)
 
     def counted(number: int) -> tuple[int, int]:
         censor.value(f"Anna {number}")
@@ -366,7 +368,7 @@ def test_it_counts_for_each_thread() -> None:
 
 def test_what_is_known_stays() -> None:
     link = "/v1/accounts/XYZ-1?a=Qwert%20Uiop"
-    censor = Censor(KEY, DEFAULT, unchanged=[link, "Anna"])
+    censor = ValueRedactor(KEY, DEFAULT, unchanged=[link, "Anna"])
 
     for text in (link, "Anna", "XYZ-1", "Qwert Uiop"):
         assert censor.value(text) == text
@@ -382,7 +384,7 @@ class TestPrefixes:
         ["/sx/v1/accounts", "/joba-psd2/v1.3/accounts", "/xs2a/OLB/v1/accounts", "/yoltbank/qwrt/v2/consents/status"],
     )
     def test_words_of_it_stay_in_paths_and_links(self, path: str) -> None:
-        censor = Censor(KEY, DEFAULT)
+        censor = ValueRedactor(KEY, DEFAULT)
         censor.trust("https://bank.example:8443")
         assert censor.url(path) == path
         assert censor.url(f"https://bank.example:8443{path}") == f"https://bank.example:8443{path}"
@@ -403,17 +405,17 @@ class TestPrefixes:
     )
     def test_persons_accounts_and_ids_do_not(self, path: str) -> None:
         for part in ("anna", "huber", "Huber", "AT61", "K7Q2DHJC", "4711081547"):
-            assert part not in Censor(KEY, DEFAULT).url(path)
+            assert part not in ValueRedactor(KEY, DEFAULT).url(path)
 
     def test_those_of_others_than_the_bank_do_not(self) -> None:
-        assert "anna" not in Censor(KEY, DEFAULT).url("https://shop.example/anna/v1/orders")
+        assert "anna" not in ValueRedactor(KEY, DEFAULT).url("https://shop.example/anna/v1/orders")
 
 
 class TestWhatOnlyTellsOfASecret:
     """Its place, its kinds: no secret itself."""
 
     def test_endpoints_are_links(self) -> None:
-        censor = Censor(KEY, DEFAULT)
+        censor = ValueRedactor(KEY, DEFAULT)
         censor.trust("https://bank.example")
         for name in ("authorization_endpoint", "token_endpoint", "tokenEndpoint"):
             assert censor.member(name, "https://bank.example/oauth2/token") == "https://bank.example/oauth2/token"
@@ -422,7 +424,7 @@ class TestWhatOnlyTellsOfASecret:
             )
 
     def test_what_is_supported_are_codes(self) -> None:
-        censor = Censor(KEY, DEFAULT)
+        censor = ValueRedactor(KEY, DEFAULT)
         for name, text in {
             "token_endpoint_auth_methods_supported": "client_secret_basic",
             "code_challenge_methods_supported": "S256",
@@ -435,12 +437,12 @@ class TestWhatOnlyTellsOfASecret:
 class TestEnumerations:
     @pytest.mark.parametrize("text", ["NOPE_UNKNOWN", "SCHEME_XQ_PAUSED", "CONSENT_VERLOREN", "SALA", "NTRF+177+9310"])
     def test_codes_in_capitals_stay_where_codes_stand(self, text: str) -> None:
-        assert Censor(KEY, DEFAULT).member("code", text) == text
-        assert Censor(KEY, DEFAULT).member("accountStatus", text) == text
+        assert ValueRedactor(KEY, DEFAULT).member("code", text) == text
+        assert ValueRedactor(KEY, DEFAULT).member("accountStatus", text) == text
 
     @pytest.mark.parametrize("text", ["ANNA_HUBER", "HUBER", "anna_unknown", "K7Q2_UNKNOWN", "NTRF+177+93104711081"])
     def test_names_and_ids_do_not(self, text: str) -> None:
-        assert Censor(KEY, DEFAULT).member("code", text) != text
+        assert ValueRedactor(KEY, DEFAULT).member("code", text) != text
 
     def test_elsewhere_they_do_not(self) -> None:
-        assert Censor(KEY, DEFAULT).member("nickname", "NOPE_UNKNOWN") != "NOPE_UNKNOWN"
+        assert ValueRedactor(KEY, DEFAULT).member("nickname", "NOPE_UNKNOWN") != "NOPE_UNKNOWN"

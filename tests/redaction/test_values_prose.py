@@ -4,14 +4,14 @@ from hypothesis import strategies as st
 
 from tests.support.turns import few
 from xs2a_sandbox.redaction.rules import DEFAULT
-from xs2a_sandbox.redaction.values import Censor, in_words, without_data
+from xs2a_sandbox.redaction.values import ValueRedactor, in_words, without_data
 
 IBAN = "AT611904300234573201"
 
 
 @pytest.fixture
-def censor() -> Censor:
-    censor = Censor(b"k" * 32, DEFAULT)
+def censor() -> ValueRedactor:
+    censor = ValueRedactor(b"k" * 32, DEFAULT)
     censor.trust("https://api.bank.example:8443/psd2")
     return censor
 
@@ -30,7 +30,7 @@ def censor() -> Censor:
         "GET https://api.bank.example:8443/psd2/v1/consents failed",
     ],
 )
-def test_words_stay(censor: Censor, text: str) -> None:
+def test_words_stay(censor: ValueRedactor, text: str) -> None:
     assert in_words(text, censor) == text
 
 
@@ -50,31 +50,31 @@ def test_words_stay(censor: Censor, text: str) -> None:
         ("key 2fa81bc0aa11ffee0", "2fa81bc0aa"),
     ],
 )
-def test_data_do_not(censor: Censor, text: str, data: str) -> None:
+def test_data_do_not(censor: ValueRedactor, text: str, data: str) -> None:
     assert data not in without_data(text, censor)
 
 
-def test_quotations_do_not(censor: Censor) -> None:
+def test_quotations_do_not(censor: ValueRedactor) -> None:
     new = in_words("""Bad status line "Anna" b'Berta it"s' 'open Carla""", censor)
     assert not any(name in new for name in ("Anna", "Berta", "Carla"))
     assert new.startswith("Bad status line ")
 
 
-def test_the_words_after_an_account_stay(censor: Censor) -> None:
+def test_the_words_after_an_account_stay(censor: ValueRedactor) -> None:
     new = without_data("from AT61 1904 3002 3457 3201 only", censor)
     assert new == f"from {censor.value('AT61 1904 3002 3457 3201')} only"
 
 
-def test_what_was_replaced_elsewhere(censor: Censor) -> None:
+def test_what_was_replaced_elsewhere(censor: ValueRedactor) -> None:
     made = censor.value("Gruenwald")
     assert without_data("Dear Gruenwald!", censor) == f"Dear {made.lower() if made.islower() else made}!"
 
 
 @given(st.text(max_size=80))
 def test_no_text_is_too_odd(text: str) -> None:
-    assert isinstance(in_words(text, Censor(b"k" * 32, DEFAULT)), str)
+    assert isinstance(in_words(text, ValueRedactor(b"k" * 32, DEFAULT)), str)
 
 
 @pytest.mark.parametrize("part", few(["a", "1", "a1", "'", "@", "AT61 "], ["a", "@"]))
-def test_a_long_text_takes_no_long(censor: Censor, part: str) -> None:
+def test_a_long_text_takes_no_long(censor: ValueRedactor, part: str) -> None:
     assert isinstance(in_words(part * (100_000 // len(part)), censor), str)

@@ -8,7 +8,7 @@ from pycamt.parser import Camt053Parser
 
 from xs2a_sandbox.http.xml import parse_xml
 from xs2a_sandbox.redaction.rules import DEFAULT, PathRule, RedactionRules
-from xs2a_sandbox.redaction.values import Censor
+from xs2a_sandbox.redaction.values import ValueRedactor
 from xs2a_sandbox.redaction.xml_document import redacted_xml, spelled_out
 
 KEY = b"k" * 32
@@ -59,7 +59,7 @@ CAMT = """<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
 
 def redacted(text: str | bytes, rules: RedactionRules = DEFAULT) -> str:
     body = text.encode() if isinstance(text, str) else text
-    return redacted_xml(body, Censor(KEY, rules), rules).decode()
+    return redacted_xml(body, ValueRedactor(KEY, rules), rules).decode()
 
 
 def values(text: str, name: str) -> list[str]:
@@ -90,7 +90,7 @@ def test_accounts_names_purposes_and_ids_do_not() -> None:
 
 
 def test_one_value_is_replaced_as_in_json() -> None:
-    new, censor = redacted(CAMT), Censor(KEY, DEFAULT)
+    new, censor = redacted(CAMT), ValueRedactor(KEY, DEFAULT)
     assert values(new, "IBAN") == [censor.member("iban", IBAN)]
     assert values(new, "Nm")[0] == censor.member("creditorName", "Anna Grünwald")
     assert values(new, "Ustrd")[0] == censor.member("remittanceInformationUnstructured", "Miete November für Anna")
@@ -106,7 +106,7 @@ def test_a_program_for_statements_reads_it() -> None:
 
 
 def redacted_iban() -> str:
-    return Censor(KEY, DEFAULT).member("iban", IBAN)
+    return ValueRedactor(KEY, DEFAULT).member("iban", IBAN)
 
 
 def test_the_form_of_the_document_stays() -> None:
@@ -121,13 +121,13 @@ def test_the_form_of_the_document_stays() -> None:
 
 def test_the_very_bytes_stay_where_nothing_is_replaced() -> None:
     body = b"<?xml version='1.0'?>\n<a  x='true'><status>ACSP</status ></a>\n"
-    assert redacted_xml(body, Censor(KEY, DEFAULT), DEFAULT) is body
+    assert redacted_xml(body, ValueRedactor(KEY, DEFAULT), DEFAULT) is body
 
 
 @pytest.mark.parametrize("encoding", ["iso-8859-1", "utf-16", "utf-8"])
 def test_other_encodings_stay(encoding: str) -> None:
     text = CAMT.replace("UTF-8", encoding)
-    new = redacted_xml(text.encode(encoding), Censor(KEY, DEFAULT), DEFAULT)
+    new = redacted_xml(text.encode(encoding), ValueRedactor(KEY, DEFAULT), DEFAULT)
     assert parse_xml(new).docinfo.encoding.lower() == encoding
     assert values(new.decode(encoding).partition("?>")[2], "IBAN") == [redacted_iban()]
 

@@ -9,7 +9,7 @@ import pytest
 
 from xs2a_sandbox.errors import StoreBusy, StoreUnavailable
 from xs2a_sandbox.state import Documents, MemoryStore, Transaction, attempts
-from xs2a_sandbox.state.attempts import TRIES, keep, kept
+from xs2a_sandbox.state.attempts import TRIES, commit, run_transaction
 from xs2a_sandbox.state.session import DEFAULT
 
 
@@ -42,7 +42,7 @@ def counter(store: MemoryStore, others: int) -> tuple[list[int], Callable[[Docum
             other = begun(store)
             other.put("things", "a", {"count": count + 100})
             assert other.commit()
-        keep(state)
+        commit(state)
         return count + 1
 
     return tried, attempt
@@ -52,7 +52,7 @@ def test_after_eight_it_is_given_up(waits: list[float], caplog: pytest.LogCaptur
     tried, attempt = counter(MemoryStore(), 100)
 
     with pytest.raises(StoreUnavailable, match="others changed it each of 8 times"):
-        asyncio.run(kept(MemoryStore(), attempt))
+        asyncio.run(run_transaction(MemoryStore(), attempt))
     assert len(tried) == TRIES == 8
     assert len(waits) == TRIES - 1
     assert [(r.levelno, r.getMessage()) for r in caplog.records] == [
@@ -73,14 +73,14 @@ def test_who_is_busy_is_waited_for(waits: list[float]) -> None:
             raise StoreBusy("locked")
         return "kept"
 
-    assert asyncio.run(kept(store, attempt)) == "kept"
+    assert asyncio.run(run_transaction(store, attempt)) == "kept"
     assert not waits
 
 
-def test_other_errors_are_not_tried_again(waits: list[float]) -> None:
+def test_other_errors_are_not_try_again(waits: list[float]) -> None:
     def attempt(documents: Documents) -> None:
         raise KeyError("a bug")
 
     with pytest.raises(KeyError):
-        asyncio.run(kept(MemoryStore(), attempt))
+        asyncio.run(run_transaction(MemoryStore(), attempt))
     assert not waits

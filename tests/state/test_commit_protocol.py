@@ -19,7 +19,7 @@ from tests.support.redis_server import needs_redis, the_redis
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.state import Documents, Transaction, attempts
 from xs2a_sandbox.state import redis as redis_state
-from xs2a_sandbox.state.attempts import keep, kept
+from xs2a_sandbox.state.attempts import commit, run_transaction
 from xs2a_sandbox.state.redis import RedisStore
 
 pytestmark = needs_redis
@@ -74,11 +74,11 @@ class Replicas(RuleBasedStateMachine):
                 return False
             state.put("accounts", account, {"taken": [*held[account], name]})
             state.put("receipts", name, {"after": sorted(chain.from_iterable(held.values()))})
-            keep(state)
+            commit(state)
             return True
 
         async def begin() -> None:
-            self.tasks[name] = asyncio.ensure_future(kept(self.stores[replica], work))
+            self.tasks[name] = asyncio.ensure_future(run_transaction(self.stores[replica], work))
             await self._settle()
 
         self.runner.run(begin())

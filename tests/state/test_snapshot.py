@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from xs2a_sandbox.errors import BankError, StoreUnavailable
-from xs2a_sandbox.state import DistantStore, Document, Documents, MemoryStore, Transaction
-from xs2a_sandbox.state.attempts import TRIES, keep, kept
-from xs2a_sandbox.state.snapshot import Contents, Reader, wait, waiting
+from xs2a_sandbox.state import Document, Documents, MemoryStore, RemoteStore, Transaction
+from xs2a_sandbox.state.attempts import TRIES, commit, run_transaction
+from xs2a_sandbox.state.snapshot import Contents, RequestKind, wait, waiting
 from xs2a_sandbox.state.store import Key
 from xs2a_sandbox.state.stream import Stream
 
 
-class Far(DistantStore):
+class Far(RemoteStore):
     """Memory that is waited for; `meanwhile` happens before each time it is asked."""
 
     def __init__(self, meanwhile: Callable[[int], None] = lambda asked: None) -> None:
@@ -81,7 +81,7 @@ def test_work_that_reads_is_waited_for() -> None:
         state = begun(documents)
         return [state.get("things", "a"), state.get("things", "b"), state.get("things", "c")]
 
-    assert asyncio.run(kept(far, work)) == [{"n": 1}, {"n": 2}, None]
+    assert asyncio.run(run_transaction(far, work)) == [{"n": 1}, {"n": 2}, None]
     assert (far.fetched, far.committed) == (3, 0)
 
 
@@ -95,7 +95,7 @@ def test_all_that_work_sees_is_of_one_moment() -> None:
         state = begun(documents)
         return [state.get("things", "a"), state.get("things", "b")]
 
-    assert asyncio.run(kept(far, work)) == [{"n": 9}, {"n": 9}]
+    assert asyncio.run(run_transaction(far, work)) == [{"n": 9}, {"n": 9}]
 
 
 def test_a_list_that_grows_meanwhile_is_seen_whole() -> None:
@@ -106,7 +106,7 @@ def test_a_list_that_grows_meanwhile_is_seen_whole() -> None:
         state = begun(documents)
         return list(state.all("things")), state.get("things", "b")
 
-    assert asyncio.run(kept(far, work)) == (["a", "b"], {"n": 2})
+    assert asyncio.run(run_transaction(far, work)) == (["a", "b"], {"n": 2})
 
 
 @pytest.mark.parametrize("others", [0, 1, 3])
@@ -127,9 +127,9 @@ def test_others_are_not_overwritten(others: int) -> None:
     def work(documents: Documents) -> None:
         state = begun(documents)
         state.put("things", "a", {"n": (state.get("things", "a") or {"n": 0})["n"] + 1})
-        keep(state)
+        commit(state)
 
-    asyncio.run(kept(far, work))
+    asyncio.run(run_transaction(far, work))
     assert far.near.read("s", "things", "a")[1] == {"n": 100 * others + 1}
 
 
@@ -144,10 +144,10 @@ def test_after_eight_it_is_given_up() -> None:
     def work(documents: Documents) -> None:
         state = begun(documents)
         state.put("things", "a", {})
-        keep(state)
+        commit(state)
 
     with pytest.raises(StoreUnavailable, match="others changed it each of 8 times"):
-        asyncio.run(kept(far, work))
+        asyncio.run(run_transaction(far, work))
     assert far.committed == TRIES
 
 
@@ -157,7 +157,7 @@ def test_what_was_kept_before_an_error_is_sent() -> None:
     def work(documents: Documents) -> None:
         state = begun(documents)
         state.put("things", "a", {"n": 1})
-        keep(state)
+        commit(state)
         after = begun(documents)
         assert after.get("things", "a") == {"n": 1}
         assert list(after.all("things")) == ["a"]
@@ -165,7 +165,7 @@ def test_what_was_kept_before_an_error_is_sent() -> None:
         raise BankError("consent-unknown")
 
     with pytest.raises(BankError):
-        asyncio.run(kept(far, work))
+        asyncio.run(run_transaction(far, work))
     assert far.near.list("s", "things")[1] == {"a": {"n": 1}}
 
 
@@ -177,9 +177,9 @@ def test_two_commits_of_one_request_are_sent_as_one() -> None:
         for _ in range(2):
             state = begun(documents)
             state.put("things", "a", {"n": (state.get("things", "a") or {"n": 0})["n"] + 1})
-            keep(state)
+            commit(state)
 
-    asyncio.run(kept(far, work))
+    asyncio.run(run_transaction(far, work))
     assert far.near.read("s", "things", "a")[1] == {"n": 3}
     assert far.committed == 1
 
@@ -194,9 +194,9 @@ def test_what_is_written_unread_does_not_undo_what_is_there() -> None:
         state = begun(documents)
         state.put("things", "a", {"n": 2})
         tried.append(1)
-        keep(state)
+        commit(state)
 
-    asyncio.run(kept(far, work))
+    asyncio.run(run_transaction(far, work))
     assert far.near.read("s", "things", "a")[1] == {"n": 2}
     assert (len(tried), far.committed) == (2, 2)
 
@@ -210,7 +210,7 @@ def test_resets_counts_and_sessions() -> None:
         documents.reset("s")
         return seen
 
-    assert asyncio.run(kept(far, work)) == ({"s": {"things": 1}}, {"things": 1}, {"things": 1})
+    assert asyncio.run(run_transaction(far, work)) == ({"s": {"things": 1}}, {"things": 1}, {"things": 1})
     assert far.near.sessions() == {}
 
 
@@ -226,7 +226,7 @@ def test_what_such_requests_read_is_fetched_at_once() -> None:
 
     def ask(id: str) -> int:
         before = far.fetched
-        asyncio.run(kept(far, lambda documents: work(id, documents), Reader("s", "kind", (id,))))
+        asyncio.run(run_transaction(far, lambda documents: work(id, documents), RequestKind("s", "kind", (id,))))
         return far.fetched - before
 
     assert ask("1") == 4

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from xs2a_sandbox.state import DistantStore, Document, attempts
-from xs2a_sandbox.state.attempts import checked, kept
+from xs2a_sandbox.state import Document, RemoteStore, attempts
+from xs2a_sandbox.state.attempts import check, run_transaction
 from xs2a_sandbox.state.store import Key
 
 
@@ -15,16 +15,16 @@ class Waited:
     def __init__(self, make: Any) -> None:
         self._runner = asyncio.Runner()
 
-        async def made() -> DistantStore:
+        async def made() -> RemoteStore:
             return make()
 
-        self.store: DistantStore = self._runner.run(made())
+        self.store: RemoteStore = self._runner.run(made())
 
     def _do(self, work: Any) -> Any:
         # However busy the machine is: the contract is about what is answered, not when.
         with pytest.MonkeyPatch.context() as patches:
             patches.setattr(attempts, "_PATIENCE", 60)
-            return self._runner.run(kept(self.store, work))
+            return self._runner.run(run_transaction(self.store, work))
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         return self._do(lambda documents: documents.read(session, collection, id))
@@ -52,7 +52,7 @@ class Waited:
         return self._do(lambda documents: documents.sessions())
 
     def check(self) -> None:
-        self._runner.run(checked(self.store))
+        self._runner.run(check(self.store))
 
     def close(self) -> None:
         self._runner.run(self.store.close())

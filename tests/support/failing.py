@@ -13,8 +13,8 @@ from typing import Any
 from tests.support.warned import calls
 from xs2a_sandbox.cli import main
 from xs2a_sandbox.config.limits import USUAL
-from xs2a_sandbox.doors import direct, lane, mitmproxy_addon, serving
-from xs2a_sandbox.doors.http1 import HttpTurn
+from xs2a_sandbox.doors import direct, http1_proxy, mitmproxy_addon, serving
+from xs2a_sandbox.doors.http1 import ParsedRequest
 from xs2a_sandbox.engine import build, engine
 from xs2a_sandbox.http import Request, Response
 
@@ -31,7 +31,7 @@ async def _engine(self: engine.Engine, request: Request) -> Response:
     return await _answer(self, request)
 
 
-def _direct(client: Any, turn: HttpTurn) -> Any:
+def _direct(client: Any, turn: ParsedRequest) -> Any:
     if ("X-Break", "door") in turn.headers.pairs:
         raise LookupError("the door is broken")
     return _request(client, turn)
@@ -43,10 +43,10 @@ def _proxy(self: mitmproxy_addon.SandboxAddon, flow: Any) -> Any:
     return _from_mitmproxy(self, flow)
 
 
-def _lane(turn: HttpTurn, *more: Any, **surroundings: Any) -> Request:
+def _http1_proxy(turn: ParsedRequest, *more: Any, **surroundings: Any) -> Request:
     if ("X-Break", "door") in turn.headers.pairs:
         raise LookupError("the door is broken")
-    return _lane_request(turn, *more, **surroundings)
+    return _proxy_request(turn, *more, **surroundings)
 
 
 async def _loud(*arguments: Any, ready: Any, **options: Any) -> None:
@@ -58,13 +58,13 @@ async def _loud(*arguments: Any, ready: Any, **options: Any) -> None:
     await _serve(*arguments, ready=warn, **options)
 
 
-_answer, _request, _lane_request = engine.Engine.answer_anew, direct._Client.request, lane._request
+_answer, _request, _proxy_request = engine.Engine.answer_anew, direct._Client.request, http1_proxy._request
 _from_mitmproxy, _serve = mitmproxy_addon.SandboxAddon._from_mitmproxy, serving.serve
 
 if __name__ == "__main__":
     engine.Engine.answer_anew = _engine  # type: ignore[method-assign]
     direct._Client.request = _direct  # type: ignore[method-assign]
-    lane._request = _lane
+    http1_proxy._request = _http1_proxy
     mitmproxy_addon.SandboxAddon._from_mitmproxy = _proxy  # type: ignore[method-assign]
     build.USUAL = replace(USUAL, answer_time=PATIENCE)
     if "--say-all" in sys.argv:

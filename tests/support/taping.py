@@ -23,7 +23,7 @@ from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.recording.tape import Tape, read_tape
 from xs2a_sandbox.redaction import vault
 from xs2a_sandbox.redaction.pseudonyms import fingerprint
-from xs2a_sandbox.redaction.real_values import Keeper
+from xs2a_sandbox.redaction.real_values import VaultWriter
 from xs2a_sandbox.redaction.redactor import Redactor
 from xs2a_sandbox.redaction.rules import DEFAULT
 from xs2a_sandbox.state import MemoryStore
@@ -73,7 +73,7 @@ def tape(directory: Path, *entries: Exchange, name: str = "20261121T101112Z", re
 
 def redacted_tape(directory: Path, *entries: Exchange, key: bytes = b"k" * 32) -> Tape:
     """These as a redacted recording in `directory`/tape, made with the vault in `directory`."""
-    redact = Keeper(Redactor(key), DEFAULT, vault.open_for_writing(directory), key).entry
+    redact = VaultWriter(Redactor(key), DEFAULT, vault.open_for_writing(directory), key).entry
     recording = Recording(directory / "tape", redact, {"redacted": fingerprint(key)})
 
     async def write() -> None:

@@ -39,7 +39,7 @@ from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.recording.learning.as_recorded import RecordedRule, as_recorded
 from xs2a_sandbox.recording.learning.by_effects import MAKES, by_effects
 from xs2a_sandbox.recording.learning.changes import OperationChange, change
-from xs2a_sandbox.recording.learning.courses import Courses, courses
+from xs2a_sandbox.recording.learning.courses import StateSequences, courses
 from xs2a_sandbox.recording.learning.errors import LearnedErrors, learn_errors
 from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 from xs2a_sandbox.recording.tape import Tape
@@ -240,7 +240,7 @@ def _nearness(name: str, interface: Interface, tape: Tape, schemas: Schemas) -> 
 # Learning
 
 
-def _learn_operations(draft: _Draft, interface: Interface, learned_courses: Courses, schemas: Schemas) -> None:
+def _learn_operations(draft: _Draft, interface: Interface, learned_courses: StateSequences, schemas: Schemas) -> None:
     makers = {id: exchange for exchange in draft.exchanges for id in exchange.made.values()}
     for operation in interface.operations.values():
         own = [exchange for exchange in draft.exchanges if exchange.operation is operation]
@@ -248,7 +248,7 @@ def _learn_operations(draft: _Draft, interface: Interface, learned_courses: Cour
             draft.operations[operation.id] = change(operation, own, makers, NAMED, learned_courses, schemas)
 
 
-def _keep_usual(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: Courses) -> None:
+def _keep_usual(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> None:
     """Takes back what was learned of answers where the documented ones are the same, or nearer."""
     learned = {id: operation.value for id, operation in draft.operations.items()}
     usual = {id: {key: member for key, member in value.items() if key not in _SAID} for id, value in learned.items()}
@@ -298,7 +298,7 @@ def _unsaid(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehears
     ]
 
 
-def _answer_as_recorded(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: Courses) -> None:
+def _answer_as_recorded(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> None:
     """Adds the rules that answer as it was recorded, but for those that answer other requests in it worse."""
     recorded = list(as_recorded(_unsaid(draft.exchanges, draft.rehearsed), _consents(draft.exchanges)))
     if not recorded:
@@ -463,7 +463,7 @@ def _trouble(cassette: Mapping[str, Any], schemas: Schemas) -> str | None:
     return None
 
 
-def _rehearsed(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: Courses) -> list[Rehearsed]:
+def _rehearsed(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> list[Rehearsed]:
     with TemporaryDirectory() as directory:
         folder = Path(directory) / "derived"
         folder.mkdir()

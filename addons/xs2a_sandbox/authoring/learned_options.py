@@ -11,7 +11,7 @@ from xs2a_sandbox.bank.handlers.ids import form_of
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.evaluation.id_form import UUID
 from xs2a_sandbox.recording.learning.changes import READS
-from xs2a_sandbox.recording.learning.courses import Courses
+from xs2a_sandbox.recording.learning.courses import StateSequences
 from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
 
 _MAKERS = {
@@ -44,7 +44,9 @@ class LearnedOptions:
         self.options[handler] = {**values, option: value}, [*evidence, *places]
 
 
-def learn_options(exchanges: Sequence[RecognisedExchange], interface: Interface, courses: Courses) -> LearnedOptions:
+def learn_options(
+    exchanges: Sequence[RecognisedExchange], interface: Interface, courses: StateSequences
+) -> LearnedOptions:
     """The options that are otherwise than in the documented dialect."""
     learned = LearnedOptions()
     _learn_approach(learned, exchanges, interface)

@@ -20,7 +20,7 @@ from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.http import Request, Response, body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.journal.log_line import LogEntry
-from xs2a_sandbox.recording.learning.courses import Courses
+from xs2a_sandbox.recording.learning.courses import StateSequences
 from xs2a_sandbox.state import MemoryStore
 
 _log = logging.getLogger("xs2a_sandbox")
@@ -42,7 +42,7 @@ class Rehearsed:
 
 
 def rehearse(
-    entries: Sequence[Exchange], interface: Interface, schemas: Schemas, data: TestData, courses: Courses
+    entries: Sequence[Exchange], interface: Interface, schemas: Schemas, data: TestData, courses: StateSequences
 ) -> list[Rehearsed]:
     """The recording's requests in their order, with the dialect's own ids and the customer's decisions."""
     clock = Clock(frozen=entries[0].time) if entries else REAL

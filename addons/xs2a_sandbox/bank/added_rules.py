@@ -68,4 +68,4 @@ def addition(kept: Mapping[str, Any]) -> Addition:
 
 
 def _laid_over(bank: Bank, added: Sequence[Sequence[Cassette]]) -> Interface:
-    return layers.laid_over(bank.interface, added, bank.schemas, NAMED, bank=bank.real.can_be_asked)
+    return layers.with_rules(bank.interface, added, bank.schemas, NAMED, bank=bank.real.can_be_asked)

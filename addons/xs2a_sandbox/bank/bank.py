@@ -270,7 +270,7 @@ class Bank:
             return plain
         target = split_target(seen.target)
         near = self._find(call.request.method, target.segments, self._skips(segments))
-        recorded = call.had_it_been(seen, Target(near.segments, target.query))
+        recorded = call.with_request(seen, Target(near.segments, target.query))
         replaying = (
             (rule, path, recorded)
             for rule, path in candidates(near, lambda path: lambda place: recorded.values(place, path))

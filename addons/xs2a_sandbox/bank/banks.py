@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.bank.bank import Bank
-from xs2a_sandbox.config.real_bank import stranger
+from xs2a_sandbox.config.real_bank import unknown_host
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.origin import host_of
@@ -18,7 +18,7 @@ class Banks:
         self.all = (*with_hosts, default)
         self.are_personal = any(bank.is_personal for bank in self.all)
         """True where real people's data may be in what any of them is asked."""
-        self.heed_request_ids = any(bank.interface.heeds_request_ids for bank in self.all)
+        self.vary_by_request_id = any(bank.interface.varies_by_request_id for bank in self.all)
         self._by_host = {host_of(entry): bank for bank in self.all for entry in bank.real.host_names}
         # Longest first: of banks at one host each is the one whose path the request goes on from.
         self._real = sorted((bank for bank in self.all if bank.real.url), key=lambda bank: -len(_path(bank)))
@@ -34,16 +34,16 @@ class Banks:
             # Where everything is to be recorded, nothing is made up for hosts that nobody has named.
             unnamed = bank.real.url is None and bank.real.mode == "record"
             if unnamed or (bank.real.hosts and not bank.real.at(request).is_named_by(request)):
-                raise self.stranger(request)
+                raise self.unknown_host(request)
         return bank
 
     def is_for_nobody(self, request: Request, bank: Bank) -> bool:
         """Says whether a request at the proxy, to which the sandbox alone has no answer, is for none that are asked."""
         return request.door == "proxy" and bank.real.url is None and bank.real.mode not in (None, "simulate")
 
-    def stranger(self, request: Request) -> BankError:
+    def unknown_host(self, request: Request) -> BankError:
         """The error for a request at the proxy that is for none of them."""
-        return stranger(request, *(bank.real for bank in self.all))
+        return unknown_host(request, *(bank.real for bank in self.all))
 
     def _at(self, request: Request) -> Bank | None:
         if request.door != "proxy" or not self._real:

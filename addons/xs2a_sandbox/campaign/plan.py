@@ -10,9 +10,9 @@ from xs2a_sandbox.bank.endings import errors_of
 from xs2a_sandbox.bundled import QUIRKS, bundled, quirks
 from xs2a_sandbox.campaign.seen import Seen, SeenCall
 from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.body_faults import corrupt
 from xs2a_sandbox.cassette.dialect.error_table import CHECK_ERRORS
 from xs2a_sandbox.cassette.fault import NO_RETRY_AFTER
-from xs2a_sandbox.cassette.spoil import spoiled
 from xs2a_sandbox.http import Response, to_json
 from xs2a_sandbox.state.faults import SCA_ENDINGS
 from xs2a_sandbox.testing.injected_fault import SCA, InjectedFault, Phase
@@ -176,7 +176,7 @@ def _would_change(call: SeenCall, name: str) -> bool:
     """Says whether the answer has what this fault of the content changes."""
     if call.answer is None or name == "truncate":
         return call.answer is not None
-    return spoiled(Response(200, (("Content-Type", "application/json"),), to_json(call.answer), name)) is not None
+    return corrupt(Response(200, (("Content-Type", "application/json"),), to_json(call.answer), name)) is not None
 
 
 def chosen(faults: Iterable[PlannedFault], keep: Sequence[str]) -> list[PlannedFault]:

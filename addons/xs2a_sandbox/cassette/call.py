@@ -94,7 +94,7 @@ class Call:
         self._members: tuple[Member | None] | None = None
         self._warnings: list[str] = []
 
-    def had_it_been(self, request: Request, target: Target) -> "Call":
+    def with_request(self, request: Request, target: Target) -> "Call":
         """The same call, of another request."""
         sides = self.session, self.clock, self.state
         other = Call(request, target, *sides, static=self.static, sca=self.sca, checks=self.checks)

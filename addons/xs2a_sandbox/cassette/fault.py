@@ -11,12 +11,12 @@ import msgspec
 
 from xs2a_sandbox.cassette import reader
 from xs2a_sandbox.cassette.amend import Amendment
+from xs2a_sandbox.cassette.body_faults import BODY_FAULTS
 from xs2a_sandbox.cassette.call import Call
 from xs2a_sandbox.cassette.decide import Decision
 from xs2a_sandbox.cassette.dialect.layers import Interface
 from xs2a_sandbox.cassette.index import Lookup, candidates
 from xs2a_sandbox.cassette.model import Rule
-from xs2a_sandbox.cassette.spoil import SPOILS
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import BankError, Problem
@@ -24,7 +24,7 @@ from xs2a_sandbox.errors import BankError, Problem
 PREFER = "X-Sandbox-Prefer"
 """The header by which a request says itself what is to go wrong with it."""
 
-_NEEDS_THE_ANSWER = frozenset({"truncate", *SPOILS})
+_NEEDS_THE_ANSWER = frozenset({"truncate", *BODY_FAULTS})
 _LONGEST = 500
 NO_RETRY_AFTER = "none"
 _MOST_SECONDS = 86_400

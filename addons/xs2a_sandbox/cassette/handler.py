@@ -21,7 +21,7 @@ _WITHOUT_BODY = (204, *range(300, 400))
 
 
 @dataclass(frozen=True, slots=True)
-class Deeds:
+class ReadsAndRaises:
     """Places of the request that are read, and errors that are raised, by name."""
 
     reads: Parts = frozenset()
@@ -43,8 +43,8 @@ class Option:
     shared: bool = False
     default: Any = None
     template: frozenset[str] | None = None
-    deeds: Deeds = Deeds()
-    choices: Mapping[str, Deeds] = field(default_factory=dict)
+    deeds: ReadsAndRaises = ReadsAndRaises()
+    choices: Mapping[str, ReadsAndRaises] = field(default_factory=dict)
     instead: Parts = frozenset()
 
 
@@ -60,7 +60,7 @@ class Handler:
     name: str
     run: Callable[[Call], Any]
     doc: str
-    deeds: Deeds
+    deeds: ReadsAndRaises
     returns: tuple[str, ...]
     options: Mapping[str, Option]
     is_action: bool = False
@@ -70,15 +70,15 @@ class Handler:
     def __call__(self, call: Call) -> Any:
         return self.run(call)
 
-    def with_options(self, options: Mapping[str, Any]) -> Deeds:
+    def with_options(self, options: Mapping[str, Any]) -> ReadsAndRaises:
         """Lists what it reads and raises where `with` says this."""
         reads, raises = self.deeds.reads, self.deeds.raises
         for name, option in self.options.items():
             if value := options.get(name, option.default):
-                chosen = option.choices.get(value, Deeds()) if isinstance(value, str) else Deeds()
+                chosen = option.choices.get(value, ReadsAndRaises()) if isinstance(value, str) else ReadsAndRaises()
                 reads = (reads | option.deeds.reads | chosen.reads) - option.instead
                 raises = raises | option.deeds.raises | chosen.raises
-        return Deeds(reads, raises)
+        return ReadsAndRaises(reads, raises)
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
@@ -112,8 +112,8 @@ def places(text: str) -> Parts:
     return frozenset(parts)
 
 
-def deeds(reads: str = "", raises: str = "") -> Deeds:
-    return Deeds(places(reads), frozenset(raises.split()))
+def deeds(reads: str = "", raises: str = "") -> ReadsAndRaises:
+    return ReadsAndRaises(places(reads), frozenset(raises.split()))
 
 
 def handler(

@@ -21,7 +21,7 @@ _INITIAL = "received"
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
+class StateVisit:
     """The time in one state: `seconds` until another was told first, shortest and longest, if any was; `answers` are
     the statuses of each operation in the meantime.
     """
@@ -43,7 +43,7 @@ class Chain:
     """The states that a number of things went through, one after the other."""
 
     thing: Thing
-    stays: tuple[Stay, ...]
+    stays: tuple[StateVisit, ...]
     times: int
 
     @property
@@ -82,7 +82,7 @@ class BehaviourComparison:
 
 
 @dataclass(eq=False, slots=True)
-class _Life:
+class _History:
     thing: Thing
     states: list[tuple[str, datetime]] = field(default_factory=list)
     answers: list[dict[str, set[int]]] = field(default_factory=list)
@@ -95,13 +95,13 @@ class _Life:
 
 def chains(exchanges: Iterable[Exchange], index: Index) -> tuple[Chain, ...]:
     """The chains that there are, each once, with how many went so."""
-    lives: dict[tuple[Thing, str], _Life] = {}
+    lives: dict[tuple[Thing, str], _History] = {}
     for exchange in exchanges:
         lookup = index.find(exchange.method, split_target(exchange.target).segments)
         answer = content.read(exchange.answer_body)
         state = reported_state(lookup, answer) if exchange.status < 400 else None
         if state:
-            lives.setdefault((state.thing, state.id), _Life(state.thing)).enter(state.state, exchange.time)
+            lives.setdefault((state.thing, state.id), _History(state.thing)).enter(state.state, exchange.time)
         own_thing = resource(lookup, None)
         consent = exchange.headers.get("Consent-ID")
         if used(lookup, exchange) and (life := lives.get(("consent", str(consent)))) and life.states[-1][0] == _INITIAL:
@@ -119,7 +119,7 @@ def chains(exchanges: Iterable[Exchange], index: Index) -> tuple[Chain, ...]:
                 life.enter(DELETED, exchange.time)
             if lookup.operation:
                 life.answers[-1][lookup.operation.id].add(exchange.status)
-    alike: dict[tuple[Thing, tuple[str, ...]], list[_Life]] = {}
+    alike: dict[tuple[Thing, tuple[str, ...]], list[_History]] = {}
     for life in lives.values():
         alike.setdefault((life.thing, tuple(state for state, _ in life.states)), []).append(life)
     return tuple(
@@ -128,7 +128,7 @@ def chains(exchanges: Iterable[Exchange], index: Index) -> tuple[Chain, ...]:
     )
 
 
-def _stay(state: str, number: int, lives: Sequence[_Life]) -> Stay:
+def _stay(state: str, number: int, lives: Sequence[_History]) -> StateVisit:
     spans = [
         (life.states[number + 1][1] - life.states[number][1]).total_seconds()
         for life in lives
@@ -139,7 +139,9 @@ def _stay(state: str, number: int, lives: Sequence[_Life]) -> Stay:
         for operation, statuses in life.answers[number].items():
             answers[operation] |= statuses
     seconds = (min(spans), max(spans)) if spans else None
-    return Stay(state, seconds, {operation: frozenset(statuses) for operation, statuses in sorted(answers.items())})
+    return StateVisit(
+        state, seconds, {operation: frozenset(statuses) for operation, statuses in sorted(answers.items())}
+    )
 
 
 def behaviour(then: str, now: str, chains_then: Sequence[Chain], chains_now: Sequence[Chain]) -> BehaviourComparison:

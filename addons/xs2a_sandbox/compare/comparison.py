@@ -12,14 +12,14 @@ from xs2a_sandbox.cassette import Interface, Operation
 from xs2a_sandbox.cassette.index import Index, Lookup
 from xs2a_sandbox.compare import loaded_answer, payment_user
 from xs2a_sandbox.compare.consequence import Consequences
-from xs2a_sandbox.compare.diff import Contrast
+from xs2a_sandbox.compare.diff import AnswerDiff
 from xs2a_sandbox.compare.difference import Difference
 from xs2a_sandbox.compare.identifiers import Counterparts
 from xs2a_sandbox.compare.loaded_answer import Ask, LoadedAnswer
 from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring, Noise
 from xs2a_sandbox.compare.payment_user import PaymentUser
 from xs2a_sandbox.compare.schema_drift import Drift
-from xs2a_sandbox.compare.states import BankStates, Follow, Move, Twin
+from xs2a_sandbox.compare.states import BankStates, Follow, Move, SandboxSide
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.formats import is_uuid
 from xs2a_sandbox.documents.json_pointer import at_pointer
@@ -128,7 +128,9 @@ class Comparison:
         self._recorded_bank = Counterparts(self.bank_url, self.bank_url)
         self._recorded_sandbox = Counterparts(self.bank_url, self.sandbox_url)
 
-    def on_journey(self, counterparts: Counterparts, states: BankStates, sandbox: Twin, bank: Ask) -> "Comparison":
+    def on_journey(
+        self, counterparts: Counterparts, states: BankStates, sandbox: SandboxSide, bank: Ask
+    ) -> "Comparison":
         """One of its own for what some other client of both sides calls things, and has made of them."""
         other = copy(self)
         other._between, other._states, other.bank = counterparts, states, bank
@@ -275,7 +277,7 @@ class Comparison:
         if recorded.cut or max(recorded.status, answer.response.status) >= 300:
             return
         then = loaded_answer.recorded(recorded)
-        Contrast(counterparts, makes=recorded.method == "POST").answers(
+        AnswerDiff(counterparts, makes=recorded.method == "POST").answers(
             then.response, then.content, answer.response, answer.content
         )
 
@@ -307,7 +309,7 @@ class Comparison:
         reads = [bank, *usable]
         bank = max(reads, key=lambda read: len(drift.breaches(operation, read, sandbox))) if usable else bank
         both = bank.response, bank.content, sandbox.response, sandbox.content
-        contrast = Contrast(self._between, header_names, makes=bank.exchange.method == "POST")
+        contrast = AnswerDiff(self._between, header_names, makes=bank.exchange.method == "POST")
         differences = self._without_replaced(contrast.answers(*both), bank, sandbox)
         differences = drift.marked(differences, operation, bank, sandbox)
         if self.against == "recording":

@@ -239,10 +239,10 @@ class Exact:
 
 def contrast(bank: Response, sandbox: Response, identity: Identity, headers: Collection[str] = ()) -> list[Difference]:
     """`headers` are lower-case names of the headers that the interface has, beside those that all have."""
-    return Contrast(identity, headers).answers(bank, body.read(bank.body), sandbox, body.read(sandbox.body))
+    return AnswerDiff(identity, headers).answers(bank, body.read(bank.body), sandbox, body.read(sandbox.body))
 
 
-class Contrast:
+class AnswerDiff:
     """Compares answers. Without `learn` nothing new is learned of what is the same; what was answered to a request that
     `makes` something names what is new.
     """
@@ -379,7 +379,7 @@ class Contrast:
             # Only a glance, at every level of nested arrays: looking for the best pairs there would never end.
             keyed = by_key(bank, sandbox, self._identity.twin, lambda mine, theirs: 0.0)
             return keyed or by_position(bank, sandbox)
-        glance = Contrast(self._identity, learn=False)
+        glance = AnswerDiff(self._identity, learn=False)
         sizes: dict[int, int] = {}
 
         def likeness(mine: Any, theirs: Any) -> float:

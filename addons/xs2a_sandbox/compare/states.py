@@ -61,7 +61,7 @@ to move."""
 
 
 @dataclass(frozen=True, slots=True)
-class Twin:
+class SandboxSide:
     """The sandbox beside a bank: it is asked, and follows what the bank says."""
 
     ask: Ask

@@ -250,7 +250,7 @@ BANKS = SettingKind("a list of banks", _read, schema={"type": "array", "items": 
 """Its ValueError says what is wrong in which entry."""
 
 
-def stranger(request: Request, *banks: RealBank) -> BankError:
+def unknown_host(request: Request, *banks: RealBank) -> BankError:
     """The refusal of a request at the proxy that names another place, with what would let it through."""
     place = " and ".join(sorted({str(origin) if origin else request.host for origin in destinations(request)}))
     names = ", ".join(sorted({str(entry) for bank in banks for entry in (*bank.host_names, bank.origin) if entry}))

@@ -10,7 +10,7 @@ from xs2a_sandbox.console.visit import ConsoleVisit, wrong_field
 from xs2a_sandbox.errors import Refused, body_invalid
 from xs2a_sandbox.explain.candidates import place_of
 from xs2a_sandbox.http import Response
-from xs2a_sandbox.state.attempts import prepared
+from xs2a_sandbox.state.attempts import run_prepared
 
 _FIELDS = ("method", "url", "headers", "body")
 _ALL = 100_000
@@ -44,7 +44,7 @@ async def rules(visit: ConsoleVisit) -> Response:
                 "name": bank.real.url or bank.interface.dialect,
                 "entries": [_entry(entry, bank.interface, hits) for entry in _entries(bank.interface)],
             }
-            for bank in await prepared(with_added)
+            for bank in await run_prepared(with_added)
         ],
         sent={**sent, "method": sent["method"] or "GET"},
         why=why,

@@ -13,8 +13,8 @@ from time import time
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.own_credentials import COOKIE, console_cookies
 from xs2a_sandbox.http.own_path import ROOT
-from xs2a_sandbox.state import DistantStore, Documents, MemoryStore, Store, Transaction
-from xs2a_sandbox.state.attempts import keep, kept
+from xs2a_sandbox.state import Documents, MemoryStore, RemoteStore, Store, Transaction
+from xs2a_sandbox.state.attempts import commit, run_transaction
 
 LINK = "link"
 """The name of the query parameter that signs in."""
@@ -32,7 +32,7 @@ def link(base_url: str, token: str) -> str:
 class SignIn:
     """Takes links and knows cookies."""
 
-    def __init__(self, store: Store | DistantStore, run: str) -> None:
+    def __init__(self, store: Store | RemoteStore, run: str) -> None:
         self._store = store
         self._run = run
         # Of the links that were used before, memory knows nothing.
@@ -46,7 +46,7 @@ class SignIn:
         until = _valid("link", code, token)
         if until is None or until - _LINK_SECONDS < self._since:
             return None
-        if not await kept(self._store, lambda documents: _use_up(documents, code, until)):
+        if not await run_transaction(self._store, lambda documents: _use_up(documents, code, until)):
             return None
         value = _signed("cookie", token + self._run, _COOKIE_SECONDS)
         return f"{COOKIE}={value}; Path=/{ROOT}/; Max-Age={_COOKIE_SECONDS}; HttpOnly; SameSite=Strict"
@@ -68,7 +68,7 @@ def _use_up(documents: Documents, code: str, until: int) -> bool:
         if link["until"] < time():
             state.delete("used", old)
     state.put("used", id, {"until": until})
-    keep(state)
+    commit(state)
     return True
 
 

@@ -13,7 +13,7 @@ from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.messages import redirect
 from xs2a_sandbox.http.own_path import ROOT
-from xs2a_sandbox.state import DistantStore, Store
+from xs2a_sandbox.state import RemoteStore, Store
 from xs2a_sandbox.state.session import DEFAULT, PREFIX
 
 
@@ -24,7 +24,7 @@ class ShownSandbox(Protocol):
     def banks(self) -> Banks: ...
 
     @property
-    def store(self) -> Store | DistantStore: ...
+    def store(self) -> Store | RemoteStore: ...
 
     @property
     def guard(self) -> Guard: ...

@@ -24,8 +24,8 @@ from xs2a_sandbox.http.messages import NOT_KEPT, json_answer
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.journal.journal import Journal, Journaled
 from xs2a_sandbox.journal.metrics import CONTENT_TYPE, Metrics
-from xs2a_sandbox.state import DistantStore, Documents, Store, documents
-from xs2a_sandbox.state.attempts import keep, kept
+from xs2a_sandbox.state import Documents, RemoteStore, Store, documents
+from xs2a_sandbox.state.attempts import commit, run_transaction
 from xs2a_sandbox.state.session import DEFAULT, is_session_name
 
 _METRICS = "metrics"
@@ -47,7 +47,7 @@ class ControlledSandbox(Protocol):
     """A sandbox that is controlled. `begin_anew` is told the session whose state was forgotten, or None for all."""
 
     @property
-    def store(self) -> Store | DistantStore: ...
+    def store(self) -> Store | RemoteStore: ...
 
     @property
     def journal(self) -> Journal: ...
@@ -90,10 +90,10 @@ class Control:
                 call = begin(documents)
                 answer = route.work(self, ControlRequest(call, names, route, documents, journal))
                 if request.method not in ("GET", "HEAD"):
-                    keep(call.state)
+                    commit(call.state)
                 return answer, call.warnings
 
-            answer, warnings = await kept(self._store, attempt)
+            answer, warnings = await run_transaction(self._store, attempt)
             status, value = await answer() if callable(answer) else answer
             if request.method == "DELETE":
                 await self._sandbox.journal.settle(journal)
@@ -114,7 +114,7 @@ class Control:
             allowed = "GET, HEAD"
             raise Refused(405, "method-not-offered", f"/{ROOT}/{_METRICS} is offered for {allowed}", ("Allow", allowed))
         metrics = await self._sandbox.all_metrics()
-        sessions = await kept(self._store, lambda documents: sum(map(is_session_name, documents.sessions())))
+        sessions = await run_transaction(self._store, lambda documents: sum(map(is_session_name, documents.sessions())))
         gauges = {"sessions": ("Sessions that have written something.", float(sessions))}
         headers = (("Content-Type", CONTENT_TYPE), ("Cache-Control", "no-store"))
         return Response(200, headers, metrics.text(gauges))

@@ -16,8 +16,8 @@ from xs2a_sandbox.http.messages import json_answer
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.http.target import cut_target
 from xs2a_sandbox.recording.har_log import Recording
-from xs2a_sandbox.state import DistantStore, Store
-from xs2a_sandbox.state.attempts import checked
+from xs2a_sandbox.state import RemoteStore, Store
+from xs2a_sandbox.state.attempts import check
 
 DOCS = "docs"
 
@@ -26,7 +26,7 @@ class Pages:
     """`ca_file` is offered for download when it is there; nobody is ready while `store` cannot be written, or a
     `recording` that is made."""
 
-    def __init__(self, ca_file: Path, store: Store | DistantStore, recording: Recording | None = None) -> None:
+    def __init__(self, ca_file: Path, store: Store | RemoteStore, recording: Recording | None = None) -> None:
         self._ca_file = ca_file
         self._store = store
         self._recording = recording
@@ -58,7 +58,7 @@ class Pages:
 
     async def _ready(self) -> Response:
         try:
-            await checked(self._store)
+            await check(self._store)
             if self._recording:
                 self._recording.check()
         except (StoreUnavailable, RecordingFailed) as error:

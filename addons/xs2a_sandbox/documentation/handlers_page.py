@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
-from xs2a_sandbox.cassette.handler import Deeds, Handler, Option, Parts
+from xs2a_sandbox.cassette.handler import Handler, Option, Parts, ReadsAndRaises
 from xs2a_sandbox.cassette.requirements import header_name
 
 
@@ -53,14 +53,14 @@ def _section(handler: Handler) -> Iterator[str]:
 
 def _besides(option: Option) -> str:
     """Says what comes with an option, and with each of its values, in a cell of a table."""
-    texts = [_effect("Then it", option.deeds)] if option.deeds != Deeds() else []
+    texts = [_effect("Then it", option.deeds)] if option.deeds != ReadsAndRaises() else []
     texts += [_effect(f"With `{value}` it", effect) for value, effect in option.choices.items()]
     if option.instead:
         texts.append(f"Then it does not read {_listed(option.instead)}.")
     return "".join(f" {text}" for text in texts)
 
 
-def _effect(subject: str, effect: Deeds) -> str:
+def _effect(subject: str, effect: ReadsAndRaises) -> str:
     raises = ", ".join(f"`{name}`" for name in sorted(effect.raises))
     reads = [f"reads {_listed(effect.reads)}"] if effect.reads else []
     return f"{subject} {' and '.join([*reads, *([f'raises {raises}'] if raises else [])])}."

@@ -5,8 +5,8 @@ import asyncio
 from xs2a_sandbox.doors import ports
 from xs2a_sandbox.doors.client_header import ClientHeader
 from xs2a_sandbox.doors.connections import Connections
-from xs2a_sandbox.doors.door import Application, Repeat, Tell, unkept
-from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, Place, Service, split_url
+from xs2a_sandbox.doors.door import Application, RefusalHandler, Repeat, unkept
+from xs2a_sandbox.doors.http1 import HttpConnection, ParsedRequest, RequestTarget, Service, split_url
 from xs2a_sandbox.doors.wrong_protocol import DIRECT
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.origin import host_and_port
@@ -21,7 +21,7 @@ class DirectDoor:
         *,
         host: str,
         port: int,
-        tell: Tell,
+        tell: RefusalHandler,
         connections: Connections,
         repeat: Repeat = unkept,
         client_header: ClientHeader | None = None,
@@ -36,9 +36,9 @@ class DirectDoor:
         """Raises ConfigError for a port that cannot be had."""
         listening = ports.listen(self.host, self.port, "--port")
         self.port = ports.number(listening)
-        self._servers = await ports.serve(self.way_in, listening)
+        self._servers = await ports.serve(self.protocol_factory, listening)
 
-    def way_in(self) -> asyncio.Protocol:
+    def protocol_factory(self) -> asyncio.Protocol:
         """A connection's protocol."""
         return _Client(self._service, client_header=self._client_header)
 
@@ -56,11 +56,11 @@ class _Client(HttpConnection):
         super().__init__(service)
         self._client_header = client_header
 
-    def place(self, url: bytes, headers: Headers) -> Place:
+    def place(self, url: bytes, headers: Headers) -> RequestTarget:
         scheme, authority, target = split_url(url)
-        return Place(target, *host_and_port(authority, headers), scheme or "http")
+        return RequestTarget(target, *host_and_port(authority, headers), scheme or "http")
 
-    def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
+    def request(self, turn: ParsedRequest) -> tuple[Request, Response | None]:
         target, host, port, scheme = turn.place
         headers, body, door = turn.headers, turn.body, DIRECT.door
         if self._client_header is None:

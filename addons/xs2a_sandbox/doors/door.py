@@ -34,7 +34,7 @@ type Repeat = Callable[[Request], Response | None]
 type Waiting = set[asyncio.Timeout]
 """The time limits of what the engine has not answered yet."""
 
-type Tell = Callable[[Request, Response, float, BaseException | None], Response]
+type RefusalHandler = Callable[[Request, Response, float, BaseException | None], Response]
 """Told of every answer that a door gives itself, after how many seconds, and what broke, if something did.
 
 It returns the answer as the bank says it.
@@ -77,11 +77,11 @@ FAILED = said_by_table(
     reason=_FAILURE,
 )
 STOPPED = refusal(503, "SERVICE_UNAVAILABLE", "XS2A996E", "the sandbox stops, and has waited long enough for an answer")
-CROWDED = refusal(
+TOO_MANY_CONNECTIONS = refusal(
     503, "SERVICE_UNAVAILABLE", "XS2A997E", "too many connections are open, this one is closed", ("Retry-After", "1")
 )
 LATE = said_by_table(refusal(504, "INTERNAL_SERVER_ERROR", "XS2A991E", "the sandbox had no answer in time"), "timeout")
-STRANGER = refusal(
+PROXY_AUTH_REQUIRED = refusal(
     407,
     "PROXY_AUTHENTICATION_REQUIRED",
     "XS2A992E",
@@ -137,7 +137,9 @@ def unread_request(door: Door) -> Request:
     return Request("-", "-", door=door)
 
 
-async def ask(answer: Application, request: Request, seconds: float, tell: Tell, waiting: Waiting) -> Response:
+async def ask(
+    answer: Application, request: Request, seconds: float, tell: RefusalHandler, waiting: Waiting
+) -> Response:
     """The engine's answer; its failure is a 500, its silence for `seconds` a 504, the end of `waiting` a 503."""
     started = perf_counter()
     if wish := request.headers.first.get("upgrade"):
@@ -182,7 +184,7 @@ def _note_upgrade(request: Request, wish: str) -> None:
         logger.warning(text, request.method, outline(request.target), wish[:40])
 
 
-def answer_failure(request: Request, error: BaseException, tell: Tell, seconds: float = 0.0) -> Response:
+def answer_failure(request: Request, error: BaseException, tell: RefusalHandler, seconds: float = 0.0) -> Response:
     """The answer to a request on which something broke. Its line comes first, then the traceback."""
     response = tell(request, FAILED, seconds, error)
     text = "failed on %s %s"
@@ -190,7 +192,9 @@ def answer_failure(request: Request, error: BaseException, tell: Tell, seconds: 
     return response
 
 
-async def gather(request: Request, response: Response, gate: asyncio.Semaphore, limits: Limits, tell: Tell) -> Response:
+async def gather(
+    request: Request, response: Response, gate: asyncio.Semaphore, limits: Limits, tell: RefusalHandler
+) -> Response:
     """Returns the answer with its `rest`, for a door that cannot send it in pieces; a refusal where that is too much.
 
     `gate` limits how many large answers are held at a time.

@@ -15,7 +15,7 @@ import httptools
 
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connection, Connections
-from xs2a_sandbox.doors.door import Application, Repeat, Tell, Waiting, unkept
+from xs2a_sandbox.doors.door import Application, RefusalHandler, Repeat, Waiting, unkept
 from xs2a_sandbox.doors.wrong_protocol import Endpoint, recognise
 from xs2a_sandbox.errors import SandboxError
 from xs2a_sandbox.http import Headers, Request, Response, request_head
@@ -41,7 +41,7 @@ class Service:
         self,
         answer: Application,
         *,
-        tell: Tell,
+        tell: RefusalHandler,
         connections: Connections,
         repeat: Repeat = unkept,
         gathers: bool = False,
@@ -72,7 +72,7 @@ class Service:
             client.transport.abort()
 
 
-class Place(NamedTuple):
+class RequestTarget(NamedTuple):
     """The place that a request is for, as its head says it."""
 
     target: str
@@ -81,11 +81,11 @@ class Place(NamedTuple):
     scheme: str
 
 
-class HttpTurn(NamedTuple):
+class ParsedRequest(NamedTuple):
     """A request as it was read. After its answer the connection `goes_on` or is closed; HTTP/1.0 knows no chunks."""
 
     method: str
-    place: Place
+    place: RequestTarget
     headers: Headers
     body: bytes
     goes_on: bool
@@ -115,7 +115,7 @@ class HttpConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._is_new = connection is None
         self._connection = connection or Connection(self._limits)
-        self._turns: deque[HttpTurn] = deque()
+        self._turns: deque[ParsedRequest] = deque()
         self._task: asyncio.Task[None] | None = None
         """The answer that is waited for."""
         self._can_take = asyncio.Event()
@@ -129,11 +129,11 @@ class HttpConnection(asyncio.Protocol):
         self._lingers = 0
         self._read_anew()
 
-    def place(self, url: bytes, headers: Headers) -> Place:
+    def place(self, url: bytes, headers: Headers) -> RequestTarget:
         """The place that is meant by a request line and headers. Raises NotAnswered where none is."""
         raise NotImplementedError
 
-    def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
+    def request(self, turn: ParsedRequest) -> tuple[Request, Response | None]:
         """The request as the engine sees it, and the answer to one that it is not to see."""
         raise NotImplementedError
 
@@ -219,7 +219,7 @@ class HttpConnection(asyncio.Protocol):
         self._silent = 0
         self._connection.reads()
         if self._connection.crowded:
-            raise NotAnswered(door.CROWDED)
+            raise NotAnswered(door.TOO_MANY_CONNECTIONS)
         if len(self._turns) > (most := self._limits.pipelined):
             raise NotAnswered(door.malformed(f"more than {most} others are before it on its connection"))
         version = self._version = self._parser.get_http_version()
@@ -253,7 +253,7 @@ class HttpConnection(asyncio.Protocol):
         if self._parser.should_upgrade():
             return
         is_1_1 = self._version == "1.1"
-        turn = HttpTurn(
+        turn = ParsedRequest(
             self._parser.get_method().decode("latin-1"),
             self._place,
             Headers([*self._pairs, *self._wishes]) if self._wishes else self._headers,
@@ -366,7 +366,7 @@ class HttpConnection(asyncio.Protocol):
             logger.error("an answer to %s could not be sent", door.client_at(peer), exc_info=error)
             self.transport.abort()
 
-    def _begin_answer(self, turn: HttpTurn) -> tuple[Request, Response | None]:
+    def _begin_answer(self, turn: ParsedRequest) -> tuple[Request, Response | None]:
         """The request, and its answer where there is no wait for that."""
         service = self.service
         try:
@@ -378,7 +378,7 @@ class HttpConnection(asyncio.Protocol):
             request = Request(turn.method, turn.place.target, door=self.endpoint.door)
             return request, door.answer_failure(request, error, service.tell)
 
-    def _answer_in_task(self, turn: HttpTurn, request: Request, response: Response | None) -> None:
+    def _answer_in_task(self, turn: ParsedRequest, request: Request, response: Response | None) -> None:
         # Most answers need no wait: a task that begins at once has ended here.
         task = asyncio.Task(self._answer(turn, request, response), loop=self._loop, eager_start=True)
         if task.done():
@@ -388,7 +388,7 @@ class HttpConnection(asyncio.Protocol):
             self.service.tasks.add(task)
             task.add_done_callback(self._answered)
 
-    async def _answer(self, turn: HttpTurn, request: Request, response: Response | None) -> None:
+    async def _answer(self, turn: ParsedRequest, request: Request, response: Response | None) -> None:
         service = self.service
         with self._connection:
             try:
@@ -406,7 +406,7 @@ class HttpConnection(asyncio.Protocol):
             if not (self._can_take.is_set() or self.transport.is_closing()):
                 await self._can_take.wait()
 
-    def _send(self, response: Response, turn: HttpTurn) -> None:
+    def _send(self, response: Response, turn: ParsedRequest) -> None:
         if self.transport.is_closing():  # to whom uvloop does not write
             return
         goes_on = turn.goes_on and not self.service.draining
@@ -418,7 +418,7 @@ class HttpConnection(asyncio.Protocol):
         if not goes_on:
             self.transport.close()
 
-    async def _send_in_pieces(self, response: Response, rest: AsyncGenerator[bytes], turn: HttpTurn) -> None:
+    async def _send_in_pieces(self, response: Response, rest: AsyncGenerator[bytes], turn: ParsedRequest) -> None:
         """Sends no faster than the client reads; an answer that breaks off is cut where it broke off."""
         if response.fault or turn.method == "HEAD" or self.transport.is_closing():
             self._send(response, turn)
@@ -493,7 +493,7 @@ def _origin(text: str) -> tuple[str, str]:
     return match[1].lower(), match[2]
 
 
-def _head(response: Response, turn: HttpTurn, *, goes_on: bool) -> bytes:
+def _head(response: Response, turn: ParsedRequest, *, goes_on: bool) -> bytes:
     if turn.method != "HEAD" and response.rest is None and not response.fault and goes_on:
         form = _form(response.status, tuple([name for name, _ in response.headers]))
         if form:
@@ -510,7 +510,7 @@ def _head(response: Response, turn: HttpTurn, *, goes_on: bool) -> bytes:
     return door.head(response.status, fields)
 
 
-def _is_chunked(response: Response, turn: HttpTurn) -> bool:
+def _is_chunked(response: Response, turn: ParsedRequest) -> bool:
     has_length = "content-length" in [name.lower() for name, _ in response.headers]
     return response.rest is not None and turn.takes_chunks and not has_length
 

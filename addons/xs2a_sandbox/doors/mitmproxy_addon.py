@@ -27,7 +27,7 @@ from OpenSSL import SSL
 
 from xs2a_sandbox.doors import door, mitmproxy_layers, proxy_log
 from xs2a_sandbox.doors.connections import Connection, Connections
-from xs2a_sandbox.doors.door import Application, Tell, Waiting
+from xs2a_sandbox.doors.door import Application, RefusalHandler, Waiting
 from xs2a_sandbox.doors.mitmproxy_layers import to_mitmproxy
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers, Request, Response, request_head
@@ -71,7 +71,9 @@ class SandboxAddon(ConnectionGuard):
 
     name = "xs2a-sandbox"
 
-    def __init__(self, answer: Application, *, proxy_auth: str | None, tell: Tell, connections: Connections) -> None:
+    def __init__(
+        self, answer: Application, *, proxy_auth: str | None, tell: RefusalHandler, connections: Connections
+    ) -> None:
         self.answer = answer
         self.tell = tell
         self.draining = False
@@ -130,7 +132,7 @@ class SandboxAddon(ConnectionGuard):
             self._tunnels[flow.client_conn.id] = user
         else:
             authority = flow.request.data.authority.decode("latin-1")
-            response = self.tell(Request("CONNECT", authority, door="proxy"), door.STRANGER, 0.0, None)
+            response = self.tell(Request("CONNECT", authority, door="proxy"), door.PROXY_AUTH_REQUIRED, 0.0, None)
             flow.response = to_mitmproxy(response, "CONNECT")
 
     def client_disconnected(self, client: Client) -> None:
@@ -165,7 +167,7 @@ class SandboxAddon(ConnectionGuard):
             response = await door.ask(self.answer, request, self._limits.answer_time, self.tell, self.waiting)
             response = await door.gather(request, response, self._large, self._limits, self.tell)
         else:
-            response = self.tell(request, door.STRANGER, 0.0, None)
+            response = self.tell(request, door.PROXY_AUTH_REQUIRED, 0.0, None)
         self._perform(flow, response)
         if crowded and flow.response:
             flow.response.headers["Connection"] = "close"
@@ -174,7 +176,7 @@ class SandboxAddon(ConnectionGuard):
         return self._clients.get(client.id) or Connection(self._limits)
 
     def _crowded(self, flow: http.HTTPFlow) -> Response:
-        return self.tell(_outline(flow), door.CROWDED, 0.0, None)
+        return self.tell(_outline(flow), door.TOO_MANY_CONNECTIONS, 0.0, None)
 
     def response(self, flow: http.HTTPFlow) -> None:
         """Says that the connection ends where mitmproxy will end it: a client would ask again on it."""

@@ -46,7 +46,7 @@ from OpenSSL import SSL
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connection
-from xs2a_sandbox.doors.door import Tell
+from xs2a_sandbox.doors.door import RefusalHandler
 from xs2a_sandbox.doors.frame_budget import Excess, FrameBudget
 from xs2a_sandbox.doors.proxy_log import unquoted
 from xs2a_sandbox.doors.wrong_protocol import HANDSHAKE, HTTP2, PROXY, TLS_PORT, TUNNEL, Endpoint, recognise
@@ -60,7 +60,7 @@ _HEAD = re.compile(rb"(\r\n)*[!-~]+ [!-~]+ HTTP/1\.[01]\r\n([!#$%&'*+.^_`|~0-9A-
 logger = logging.getLogger(__name__)
 
 
-def choose(context: Context, start: bytes, connection: Connection, tell: Tell) -> Layer | None:
+def choose(context: Context, start: bytes, connection: Connection, tell: RefusalHandler) -> Layer | None:
     """The layer that reads what begins with `start`; None where mitmproxy runs in a mode of its own."""
     stack = LayerStack()
     match context.layers:
@@ -153,7 +153,9 @@ class ClientTls(ClientTLSLayer):
 class Http(HttpLayer):
     """Reads requests with our own layers."""
 
-    def __init__(self, context: Context, mode: HTTPMode, place: Endpoint, connection: Connection, tell: Tell) -> None:
+    def __init__(
+        self, context: Context, mode: HTTPMode, place: Endpoint, connection: Connection, tell: RefusalHandler
+    ) -> None:
         super().__init__(context, mode)
         self.place, self.connection, self._tell = place, connection, tell
 

@@ -24,7 +24,7 @@ from mitmproxy.proxy.mode_servers import ServerInstance
 
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connections
-from xs2a_sandbox.doors.door import Application, Tell
+from xs2a_sandbox.doors.door import Application, RefusalHandler
 from xs2a_sandbox.doors.mitmproxy_addon import SandboxAddon
 from xs2a_sandbox.doors.proxy_log import LOGGER, ProxyLog
 
@@ -33,7 +33,13 @@ class SandboxMaster:
     """Serves connections that others accept, from `start` to `drain`. `ca_file` is what clients have to trust."""
 
     def __init__(
-        self, answer: Application, *, proxy_auth: str | None, tell: Tell, connections: Connections, ca_file: Path
+        self,
+        answer: Application,
+        *,
+        proxy_auth: str | None,
+        tell: RefusalHandler,
+        connections: Connections,
+        ca_file: Path,
     ) -> None:
         self.sandbox = SandboxAddon(answer, proxy_auth=proxy_auth, tell=tell, connections=connections)
         self._ca_file = ca_file

@@ -38,10 +38,12 @@ def number(listening: list[socket.socket]) -> int:
     return int(listening[0].getsockname()[1])
 
 
-async def serve(way_in: Callable[[], asyncio.Protocol], listening: list[socket.socket]) -> list[asyncio.Server]:
+async def serve(
+    protocol_factory: Callable[[], asyncio.Protocol], listening: list[socket.socket]
+) -> list[asyncio.Server]:
     """Servers, in the running loop, for who connects."""
     loop = asyncio.get_running_loop()
-    return [await loop.create_server(way_in, sock=bound, backlog=_BACKLOG) for bound in listening]
+    return [await loop.create_server(protocol_factory, sock=bound, backlog=_BACKLOG) for bound in listening]
 
 
 def _bound(family: int, kind: int, protocol: int, address: tuple[object, ...]) -> socket.socket:

@@ -1,4 +1,4 @@
-"""The ports of the proxy door and the TLS door: a lane for HTTP/1.1, and mitmproxy, loaded once it is needed."""
+"""The ports of the proxy door and the TLS door: our own proxy for HTTP/1.1, and mitmproxy, loaded once it is needed."""
 
 import asyncio
 import gc
@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from xs2a_sandbox.documents.files import ensure_folder, read_file
 from xs2a_sandbox.doors import ports
 from xs2a_sandbox.doors.connections import Connection, Connections
-from xs2a_sandbox.doors.door import Application, Repeat, Tell, unkept
+from xs2a_sandbox.doors.door import Application, RefusalHandler, Repeat, unkept
 from xs2a_sandbox.doors.http1 import Service
-from xs2a_sandbox.doors.lane import ESTABLISHED, Lane
+from xs2a_sandbox.doors.http1_proxy import ESTABLISHED, Http1Proxy
 from xs2a_sandbox.doors.tls import Certificates
 from xs2a_sandbox.engine.build import CA_FILE
 from xs2a_sandbox.errors import ConfigError
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 class ProxyDoors:
     """Listens from `start` to `drain`; ports are the real ones from then on. One per process: mitmproxy has globals.
 
-    Who speaks HTTP/1.1 is answered in the lane, unless `engine` is mitmproxy. Nobody else is answered before mitmproxy
+    Our own proxy answers HTTP/1.1, unless `engine` is mitmproxy. Nobody else is answered before mitmproxy
     is loaded and guarded: it takes half a second, which most apps need not wait for.
     """
 
@@ -62,7 +62,7 @@ class ProxyDoors:
         tls_port: int | None,
         confdir: Path,
         proxy_auth: str | None,
-        tell: Tell,
+        tell: RefusalHandler,
         connections: Connections,
         repeat: Repeat = unkept,
         engine: str = "auto",
@@ -79,7 +79,7 @@ class ProxyDoors:
         }
         self._secret = None if proxy_auth is None else proxy_auth.encode()
         self._service = Service(answer, tell=tell, connections=connections, repeat=repeat, gathers=True)
-        self._has_lane = engine == "auto"
+        self._has_own_proxy = engine == "auto"
         self._listening: list[asyncio.Server] = []
         self._passed_on: set[asyncio.Task[None]] = set()
         self._loading: asyncio.Task[SandboxMaster] | None = None
@@ -89,9 +89,9 @@ class ProxyDoors:
         """Raises ConfigError for a port or a CA that cannot be had; then neither door listens."""
         self.prepare()
         try:
-            self.proxy_port = await self._listen(self.proxy_way_in, self.proxy_port, "--proxy-port")
+            self.proxy_port = await self._listen(self.proxy_protocol_factory, self.proxy_port, "--proxy-port")
             if self.tls_port is not None:
-                self.tls_port = await self._listen(self.tls_way_in, self.tls_port, "--tls-port")
+                self.tls_port = await self._listen(self.tls_protocol_factory, self.tls_port, "--tls-port")
         except BaseException:
             await self.drain(0)
             raise
@@ -100,18 +100,18 @@ class ProxyDoors:
         """Makes what the first connection needs. Raises ConfigError for a CA that cannot be had."""
         self._ca_file = ensure_ca(self.confdir)
         self.certificates = Certificates(self._ca_file)
-        self._lanes = {
-            mode: Lane(self._service, self.certificates, self._secret, partial(self._pass_on, mode))
+        self._own_proxies = {
+            mode: Http1Proxy(self._service, self.certificates, self._secret, partial(self._pass_on, mode))
             for mode in (_REGULAR, _REVERSE)
         }
 
-    def proxy_way_in(self) -> asyncio.Protocol:
+    def proxy_protocol_factory(self) -> asyncio.Protocol:
         """The protocol of a connection to the proxy."""
-        return self._lanes[_REGULAR].proxy_port() if self._has_lane else self._streams(_REGULAR)
+        return self._own_proxies[_REGULAR].proxy_port() if self._has_own_proxy else self._streams(_REGULAR)
 
-    def tls_way_in(self) -> asyncio.Protocol:
+    def tls_protocol_factory(self) -> asyncio.Protocol:
         """The protocol of a connection to the TLS port."""
-        return self._lanes[_REVERSE].tls_port() if self._has_lane else self._streams(_REVERSE)
+        return self._own_proxies[_REVERSE].tls_port() if self._has_own_proxy else self._streams(_REVERSE)
 
     async def master(self) -> "SandboxMaster":
         """mitmproxy with all that guards it, which the first caller waits for with all the others."""
@@ -131,9 +131,9 @@ class ProxyDoors:
             if not self._loading.exception():
                 await self._loading.result().drain(grace)
 
-    async def _listen(self, way_in: Callable[[], asyncio.Protocol], port: int, flag: str) -> int:
+    async def _listen(self, protocol_factory: Callable[[], asyncio.Protocol], port: int, flag: str) -> int:
         listening = ports.listen(self.host, port, flag)
-        self._listening += await ports.serve(way_in, listening)
+        self._listening += await ports.serve(protocol_factory, listening)
         return ports.number(listening)
 
     def _stop_listening(self) -> None:
@@ -205,7 +205,7 @@ class _Reader(StreamReader):
 
 
 class _Tunnelled(StreamWriter):
-    """Keeps back mitmproxy's answer to the CONNECT that the lane has answered. Any other ends the connection."""
+    """Keeps back mitmproxy's answer to the CONNECT that our own proxy has answered. Any other ends the connection."""
 
     _is_open = False
 

@@ -26,7 +26,7 @@ from xs2a_sandbox.http.origin import url
 from xs2a_sandbox.journal import tracing
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.serving_log import Say
-from xs2a_sandbox.state.snapshot import DistantStore
+from xs2a_sandbox.state.snapshot import RemoteStore
 
 if TYPE_CHECKING:
     from xs2a_sandbox.doors.workers.supervisor import Supervisor, Work
@@ -74,7 +74,7 @@ async def serve(
     if worker:
         engine.share(worker)
     # Before anything takes its time: what is saved from here on is not missed.
-    notices = Notices(engine.store, say) if isinstance(engine.store, DistantStore) else None
+    notices = Notices(engine.store, say) if isinstance(engine.store, RemoteStore) else None
     reload = Reload(engine, settings, again or (lambda: settings), notices.own if notices else say, worker)
     engine.use(on_exchange=on_exchange, tracing=tracing.from_environment())
     if built:
@@ -98,7 +98,7 @@ async def serve(
         if ready:
             ready(addresses)
         if worker:
-            worker.begin((direct.way_in, proxy.proxy_way_in, proxy.tls_way_in))
+            worker.begin((direct.protocol_factory, proxy.proxy_protocol_factory, proxy.tls_protocol_factory))
         watching = [asyncio.create_task(reload.watch())]
         if notices:
             name = f"{gethostname()}:{urlsplit(addresses.direct).port}"

@@ -35,7 +35,7 @@ from xs2a_sandbox.recording import replay
 from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.redaction import pseudonyms
 from xs2a_sandbox.redaction.redactor import Redactor
-from xs2a_sandbox.state import DistantStore, MemoryStore, Store
+from xs2a_sandbox.state import MemoryStore, RemoteStore, Store
 from xs2a_sandbox.state.redis_url import is_in_redis
 from xs2a_sandbox.state.sqlite import SqliteStore
 from xs2a_sandbox.upstream import client
@@ -125,7 +125,7 @@ def _trust(confdir: Path) -> "Trust":
     return TrustService(confdir).trust()
 
 
-def open_store(settings: Settings) -> Store | DistantStore:
+def open_store(settings: Settings) -> Store | RemoteStore:
     """The state, forgotten where that is wished. Raises UserMistake."""
     if is_in_redis(settings.state):
         return _open_redis(settings)
@@ -136,7 +136,7 @@ def open_store(settings: Settings) -> Store | DistantStore:
     return store
 
 
-def _open_redis(settings: Settings) -> DistantStore:
+def _open_redis(settings: Settings) -> RemoteStore:
     # Nobody else waits for its library.
     from xs2a_sandbox.state.redis import RedisStore
 
@@ -159,10 +159,10 @@ def warnings(settings: Settings, engine: Engine) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _journal(settings: Settings, store: Store | DistantStore) -> Journal:
+def _journal(settings: Settings, store: Store | RemoteStore) -> Journal:
     count = settings.journal
     size = count * BYTES // COUNT
-    if isinstance(store, DistantStore):
+    if isinstance(store, RemoteStore):
         return SharedJournal(count, size, stream=store.stream("journal", count, size))
     return Journal(count, size)
 
@@ -188,7 +188,7 @@ def egress_of(settings: Settings, banks: Banks, redactor: Redactor | None, *, re
 
 
 def _comparing(
-    settings: Settings, banks: Banks, redactor: Redactor | None, store: Store | DistantStore
+    settings: Settings, banks: Banks, redactor: Redactor | None, store: Store | RemoteStore
 ) -> LiveComparison | None:
     """Raises Unreadable for ignore rules that cannot be used, ConfigError for a vault that cannot."""
     compared = [bank for bank in banks.all if bank.real.can_be_asked and "compare" in bank.real.all_modes]
@@ -204,6 +204,6 @@ def _comparing(
         answer_from=settings.answer_from,
         allow_writes=settings.allow_writes,
         noise_reads=settings.noise_reads,
-        journeys=SharedJourneys(store) if isinstance(store, DistantStore) else Journeys(),
+        journeys=SharedJourneys(store) if isinstance(store, RemoteStore) else Journeys(),
         restorer=tape_restorer(settings, banks, [bank for bank in compared if bank.replays_personal]),
     )

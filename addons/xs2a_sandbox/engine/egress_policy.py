@@ -1,6 +1,6 @@
 """The check of what may leave the sandbox for a real bank, and the words for what may not."""
 
-from xs2a_sandbox.config.real_bank import stranger
+from xs2a_sandbox.config.real_bank import unknown_host
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import BankError, Refused
@@ -16,7 +16,7 @@ def check(to_bank: BankRequest, guard: Guard) -> None:
     _check_path(request)
     # At the proxy a request says where it wants to go: at a base URL it names the sandbox, or the bank by a name of it.
     if request.door == "proxy" and not bank.is_named_by(request):
-        raise stranger(request, bank)
+        raise unknown_host(request, bank)
     _check_message(request, request.target, destination.target, destination.sent)
     own = [bank.origin.host] if bank.origin else []
     guard.check_way_out(request, {*own, *map(host_of, bank.host_names)})

@@ -32,7 +32,7 @@ from xs2a_sandbox.http.messages import OwnRefusal
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.journal.journal import Journal, Journaled, Peers
 from xs2a_sandbox.journal.metrics import METRICS, Metrics
-from xs2a_sandbox.state import DistantStore, Documents, Store
+from xs2a_sandbox.state import Documents, RemoteStore, Store
 from xs2a_sandbox.state.session import DEFAULT, session_name
 
 log = logging.getLogger("xs2a_sandbox")
@@ -41,7 +41,7 @@ BEGIN_ANEW = "begin anew"
 """Tells all processes on which day the default session was forgotten."""
 
 
-class OneSandbox(Peers, Protocol):
+class WorkerGroup(Peers, Protocol):
     """The processes that serve together. `started` is the day from which the default session's dates count."""
 
     started: date
@@ -57,11 +57,11 @@ class Engine:
     __slots__ = ("_peers", "_stack", "parts")
 
     def __init__(self, parts: Parts) -> None:
-        self._peers: OneSandbox | None = None
+        self._peers: WorkerGroup | None = None
         self.parts = replace(parts, started=parts.clock.today())
         if parts.display:
             parts.journal.show = parts.display.entry
-        if isinstance(parts.store, DistantStore):
+        if isinstance(parts.store, RemoteStore):
             parts.store.on_commit, parts.store.on_fetch = parts.metrics.committed, parts.metrics.fetched
         self._stack = Stack(self.parts, Control(self))
 
@@ -70,7 +70,7 @@ class Engine:
         self.parts = replace(self.parts, **changes)
         self._stack = Stack(self.parts, Control(self))
 
-    def share(self, peers: OneSandbox) -> None:
+    def share(self, peers: WorkerGroup) -> None:
         """Makes this one of several processes that are one sandbox; all began on the same day."""
         self._peers = peers
         self.use(started=peers.started)
@@ -86,7 +86,7 @@ class Engine:
         await self.parts.journal.close()
         if self.parts.tracing:
             await asyncio.to_thread(self.parts.tracing.close)
-        if isinstance(self.parts.store, DistantStore):
+        if isinstance(self.parts.store, RemoteStore):
             await self.parts.store.close()
 
     async def answer(self, request: Request) -> Response:
@@ -191,7 +191,7 @@ class Engine:
         return self.parts.banks.default.schemas
 
     @property
-    def store(self) -> Store | DistantStore:
+    def store(self) -> Store | RemoteStore:
         return self.parts.store
 
     @property

@@ -145,7 +145,7 @@ class DueFaults:
             return
         target = self.to_bank.target._replace(segments=self.to_bank.lookup.segments)
         try:
-            decision = self._decision(call.had_it_been(call.request, target))
+            decision = self._decision(call.with_request(call.request, target))
         except BankError:
             return
         hit = {rule.id for rule, _ in decision.amendments}

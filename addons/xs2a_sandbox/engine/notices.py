@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from xs2a_sandbox.errors import StoreUnavailable
-from xs2a_sandbox.state.snapshot import DistantStore
+from xs2a_sandbox.state.snapshot import RemoteStore
 from xs2a_sandbox.state.stream import Inbox, Item, Outbox
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _COUNT, _BYTES = 100, 200_000
 class Notices:
     """`say` is told what this sandbox notices, and what the others on the same store do, with their names."""
 
-    def __init__(self, store: DistantStore, say: "Say") -> None:
+    def __init__(self, store: RemoteStore, say: "Say") -> None:
         stream = store.stream("notices", _COUNT, _BYTES)
         self._outbox, self._inbox = Outbox(stream), Inbox(stream)
         self._say = say

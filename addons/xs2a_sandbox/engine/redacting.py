@@ -17,7 +17,7 @@ from xs2a_sandbox.redaction.redactor import Redactor
 from xs2a_sandbox.redaction.rules import RedactionRules
 
 if TYPE_CHECKING:
-    from xs2a_sandbox.redaction.real_values import Keeper, Restorer
+    from xs2a_sandbox.redaction.real_values import Depseudonymizer, VaultWriter
 
 _KEY_OF_THIS_RUN = secrets.token_bytes(32)
 """For pseudonyms that are the same in all processes that serve together."""
@@ -56,11 +56,11 @@ def redactor_of(
     return kind(key, _rules(settings), unchanged=unchanged, **_harmless(banks))
 
 
-def restorer_of(settings: Settings, banks: Banks) -> "Restorer":
+def restorer_of(settings: Settings, banks: Banks) -> "Depseudonymizer":
     """Puts real values in the place of what `redactor_of` has made of them."""
-    from xs2a_sandbox.redaction.real_values import Restorer
+    from xs2a_sandbox.redaction.real_values import Depseudonymizer
 
-    return Restorer(b"-", _rules(settings), **_harmless(banks))
+    return Depseudonymizer(b"-", _rules(settings), **_harmless(banks))
 
 
 def _harmless(banks: Banks) -> "_Harmless":
@@ -80,19 +80,19 @@ class _Harmless(TypedDict):
     banks: set[str]
 
 
-def keeper(settings: Settings, redactor: Redactor) -> "Keeper":
+def keeper(settings: Settings, redactor: Redactor) -> "VaultWriter":
     """Redacts for a recording; what is replaced is kept in the vault in `confdir`. Raises ConfigError."""
     from xs2a_sandbox.redaction import vault
-    from xs2a_sandbox.redaction.real_values import Keeper
+    from xs2a_sandbox.redaction.real_values import VaultWriter
 
     opened = vault.open_for_writing(settings.confdir)
     try:
-        return Keeper(redactor, _rules(settings), opened, pseudonyms.ensure_key(settings.confdir))
+        return VaultWriter(redactor, _rules(settings), opened, pseudonyms.ensure_key(settings.confdir))
     except OSError as error:
         raise ConfigError(f"the vault in {settings.confdir} cannot be written: {error.strerror}") from None
 
 
-def tape_restorer(settings: Settings, banks: Banks, replaying: Sequence[Bank]) -> "Restorer | None":
+def tape_restorer(settings: Settings, banks: Banks, replaying: Sequence[Bank]) -> "Depseudonymizer | None":
     """Puts real values in place of the pseudonyms of redacted recordings that answer. Raises ConfigError."""
     tapes = [rule.tape for bank in replaying for rule in bank.interface.rules if rule.tape and rule.tape.redacted]
     if not tapes:

@@ -97,7 +97,7 @@ class Routing:
         lookup = bank.find(request.method, target.segments)
         mode: Mode = "simulate" if is_twin else bank.real.mode_of(lookup.segments)
         if not lookup.is_known and self.banks.is_for_nobody(request, bank):
-            raise self.banks.stranger(request)
+            raise self.banks.unknown_host(request)
         found = Target(lookup.segments, target.query)
         count = len(target.segments)
         to_bank = BankRequest(request, count, found, bank, lookup, mode, session, self.public_url, is_twin)

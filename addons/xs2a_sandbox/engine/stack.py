@@ -14,7 +14,7 @@ from xs2a_sandbox.control.front_page import FrontPage
 from xs2a_sandbox.control.pages import FilesStatus, Pages
 from xs2a_sandbox.engine.destinations.compare import Compare, Sandbox
 from xs2a_sandbox.engine.destinations.live_comparison import LiveComparison
-from xs2a_sandbox.engine.destinations.own import ConsolePages, ControlInterface, EyePages, FrontPages, OwnPages
+from xs2a_sandbox.engine.destinations.own import ConsolePages, ControlInterface, FrontPages, HtmlPages, OwnPages
 from xs2a_sandbox.engine.destinations.record import Forward, Record
 from xs2a_sandbox.engine.destinations.sca_page import ScaPage
 from xs2a_sandbox.engine.destinations.simulate import Simulate, Spy
@@ -34,7 +34,7 @@ from xs2a_sandbox.journal.display import Display
 from xs2a_sandbox.journal.journal import Journal
 from xs2a_sandbox.journal.metrics import Metrics
 from xs2a_sandbox.journal.tracing import Tracing
-from xs2a_sandbox.state import DistantStore, Store
+from xs2a_sandbox.state import RemoteStore, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Parts:
     """
 
     banks: Banks
-    store: Store | DistantStore
+    store: Store | RemoteStore
     testdata: TestData
     limits: Limits
     clock: Clock = REAL
@@ -77,7 +77,7 @@ class Parts:
     pass_time: PassTime = sleep
     admin_token: str | None = None
     front_page: FrontPage | None = None
-    console: EyePages | None = None
+    console: HtmlPages | None = None
     on_exchange: Listener | None = None
     tracing: Tracing | None = None
     files: FilesStatus = field(default_factory=lambda: FilesStatus(REAL.now()))
@@ -112,8 +112,8 @@ class Stack:
             failing, parts.journal, parts.metrics, parts.on_exchange, parts.tracing, parts.display, parts.pass_time
         )
         # What others write in a distant store is not seen here.
-        watched = None if isinstance(parts.store, DistantStore) else parts.store
-        self.cache = ResponseCache(watched, self.journaling.tell_again, varies_by_id=banks.heed_request_ids)
+        watched = None if isinstance(parts.store, RemoteStore) else parts.store
+        self.cache = ResponseCache(watched, self.journaling.tell_again, varies_by_id=banks.vary_by_request_id)
 
         simulate = Simulate(self.transactions, parts.prefer)
         sandbox = Sandbox(self._answer_as_twin, banks, self.transactions)

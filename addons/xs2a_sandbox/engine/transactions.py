@@ -13,10 +13,10 @@ from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.target import Target
 from xs2a_sandbox.journal.metrics import Metrics
-from xs2a_sandbox.state import DistantStore, Documents, MemoryStore, Store, Transaction
-from xs2a_sandbox.state.attempts import keep, kept
+from xs2a_sandbox.state import Documents, MemoryStore, RemoteStore, Store, Transaction
+from xs2a_sandbox.state.attempts import commit, run_transaction
 from xs2a_sandbox.state.session import DEFAULT, anchor, session_checks, session_clock
-from xs2a_sandbox.state.snapshot import Reader
+from xs2a_sandbox.state.snapshot import RequestKind
 
 _NOTHING = Transaction(MemoryStore(), DEFAULT, lambda _: {})
 
@@ -29,7 +29,7 @@ class Transactions:
 
     def __init__(
         self,
-        store: Store | DistantStore,
+        store: Store | RemoteStore,
         testdata: TestData,
         clock: Clock,
         started: date | None,
@@ -40,7 +40,7 @@ class Transactions:
     ) -> None:
         self.store = store
         self.public_url = public_url
-        self.is_shared = isinstance(store, DistantStore)
+        self.is_shared = isinstance(store, RemoteStore)
         self._testdata = testdata
         self._clock = clock
         self._started = None if self.is_shared else started
@@ -71,7 +71,7 @@ class Transactions:
             return result
 
         try:
-            return await kept(self.store, attempt, _reader(request, target, session))
+            return await run_transaction(self.store, attempt, _reader(request, target, session))
         except StoreUnavailable as error:
             self._metrics.counters["state_failures"] += 1
             raise BankError("busy") from error
@@ -95,7 +95,7 @@ class Transactions:
             before(call)
         if call.state.is_changed:
             # It has happened whatever becomes of this request, and is not to happen again for the next one.
-            keep(call.state)
+            commit(call.state)
             call = self._call(request, target, session, bank, documents)
         if request.method == "GET":
             # Others change something: their answers are good for nobody else.
@@ -125,17 +125,17 @@ class Transactions:
 
     def _keep(self, state: Transaction) -> None:
         if self.is_shared or not state.is_changed:  # what is elsewhere is sent afterwards
-            keep(state)
+            commit(state)
             return
         started = time.perf_counter()
-        keep(state)
+        commit(state)
         self._metrics.committed(time.perf_counter() - started)
 
 
-def _reader(request: Request, target: Target, session: str) -> Reader:
+def _reader(request: Request, target: Target, session: str) -> RequestKind:
     """The request as one of a kind: of its ids some stand in the path, one in a header field."""
     segments = target.segments
-    return Reader(
+    return RequestKind(
         session,
         (request.method, len(segments), segments[:2]),
         (*segments[2:], request.headers.first.get("consent-id", "")),

@@ -16,7 +16,7 @@ from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.redaction import allowlist
 from xs2a_sandbox.redaction.pseudonyms import compact_pan
 from xs2a_sandbox.redaction.redactor import SCHEMES, Redactor
-from xs2a_sandbox.redaction.values import Censor
+from xs2a_sandbox.redaction.values import ValueRedactor
 from xs2a_sandbox.state.session import PREFIX
 
 _SESSION = re.compile(rf"/{PREFIX}/[A-Za-z0-9._-]{{1,64}}(?=/|$)")
@@ -27,7 +27,7 @@ _ID = re.compile(r"(?<=/)[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?=
 _TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{6}[A-Za-z0-9_.-]*", re.ASCII)
 
 
-class Typed(Censor):
+class Typed(ValueRedactor):
     """Leaves what somebody typed. Secrets are dropped; accounts, cards and e-mail addresses that are none of the test
     data's, and so could be somebody's, get pseudonyms."""
 

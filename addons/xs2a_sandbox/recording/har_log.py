@@ -21,7 +21,7 @@ from xs2a_sandbox.errors import ConfigError, RecordingFailed
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import from_har, log, to_har
 from xs2a_sandbox.http.media_type import media_type
-from xs2a_sandbox.recording.reserve import Reserve
+from xs2a_sandbox.recording.reserve import DiskReservation
 from xs2a_sandbox.redaction.body import notes
 
 RAW = "raw"
@@ -58,7 +58,7 @@ class Recording:
         self.file: Path | None = None
         self._descriptor = -1
         self._start = self._end = 0
-        self._reserve: Reserve | None = None
+        self._reserve: DiskReservation | None = None
         self._promised = 0
         self._largest = 0
         self._waiting: deque[bytes] = deque()
@@ -112,7 +112,7 @@ class Recording:
                 self._open()
             self._write_waiting()
             if self._reserve is None:
-                self._reserve = Reserve(self.directory / RAW)
+                self._reserve = DiskReservation(self.directory / RAW)
             self._reserve.grow(size)
         except OSError as error:
             raise self._failed(error) from None

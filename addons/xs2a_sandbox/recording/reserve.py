@@ -9,7 +9,7 @@ _BLOCK = 64 * 1024
 _ZEROS = bytes(1024 * 1024)
 
 
-class Reserve:
+class DiskReservation:
     """`size` bytes in `directory`, in a file without a name: whatever ends the process, they are free again."""
 
     def __init__(self, directory: Path) -> None:

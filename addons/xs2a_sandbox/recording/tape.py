@@ -11,7 +11,7 @@ from xs2a_sandbox.recording import har_log
 from xs2a_sandbox.recording.importers.har import read_har, read_json
 
 if TYPE_CHECKING:
-    from xs2a_sandbox.redaction.real_values import Restorer
+    from xs2a_sandbox.redaction.real_values import Depseudonymizer
     from xs2a_sandbox.redaction.vault import OpenVault
 
 
@@ -70,7 +70,7 @@ def read_tape(path: Path) -> Tape:
     return Tape(path, tuple(entries), tuple(keys), tuple(places))
 
 
-def as_sent(tape: Tape, vault: "OpenVault", restorer: "Restorer") -> RealTape:
+def as_sent(tape: Tape, vault: "OpenVault", restorer: "Depseudonymizer") -> RealTape:
     """The exchanges with the values that the vault holds in place of their pseudonyms.
 
     Raises:

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 
 from xs2a_sandbox.redaction.pseudonyms import compact_iban
 from xs2a_sandbox.redaction.rules import RedactionRules
-from xs2a_sandbox.redaction.values import Censor
+from xs2a_sandbox.redaction.values import ValueRedactor
 
 _STATEMENT = (re.compile(r"^:20:", re.MULTILINE), re.compile(r"^:(?:25P?|60[FM]|61|34F):", re.MULTILINE))
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -72,7 +72,7 @@ def is_statement(text: str) -> bool:
     return all(tag.search(text) for tag in _STATEMENT)
 
 
-def redacted_statement(text: str, censor: Censor, rules: RedactionRules) -> str:
+def redacted_statement(text: str, censor: ValueRedactor, rules: RedactionRules) -> str:
     return "".join(_redacted(tag, value, censor, rules) for tag, value in _fields(text))
 
 
@@ -89,7 +89,7 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
     yield tag, value
 
 
-def _redacted(tag: str, value: str, censor: Censor, rules: RedactionRules) -> str:
+def _redacted(tag: str, value: str, censor: ValueRedactor, rules: RedactionRules) -> str:
     if not tag:
         return _between(_BLOCK, value, lambda text: _as_member("", text, censor))
     around = _AROUND.fullmatch(value)
@@ -115,7 +115,7 @@ def _is_moment(parts: Mapping[str, str | None]) -> bool:
     return True
 
 
-def _as_member(meaning: str, text: str, censor: Censor) -> str:
+def _as_member(meaning: str, text: str, censor: ValueRedactor) -> str:
     """The text as a member of this name; blanks around it stay, and line breaks in it do not count."""
     around = _AROUND.fullmatch(text)
     before, inner, after = around.groups() if around else ("", text, "")
@@ -140,15 +140,15 @@ def _between(marks: re.Pattern[str], text: str, redact: Callable[[str], str]) ->
     return made + redact(text[done:])
 
 
-def _unknown(text: str, censor: Censor) -> str:
+def _unknown(text: str, censor: ValueRedactor) -> str:
     return _as_member(_REMITTANCE, text, censor)
 
 
-def _reference(text: str, censor: Censor) -> str:
+def _reference(text: str, censor: ValueRedactor) -> str:
     return _as_member("reference", text, censor)
 
 
-def _account(text: str, censor: Censor) -> str:
+def _account(text: str, censor: ValueRedactor) -> str:
     """Bank code and number, or an IBAN; the currency behind it stays."""
 
     def part(piece: str) -> str:
@@ -159,7 +159,7 @@ def _account(text: str, censor: Censor) -> str:
     return "/".join(map(part, text.split("/")))
 
 
-def _entry(text: str, censor: Censor) -> str:
+def _entry(text: str, censor: ValueRedactor) -> str:
     form = _ENTRY.fullmatch(text)
     if form is None or not _is_moment(form.groupdict()):
         return _unknown(text, censor)
@@ -174,7 +174,7 @@ def _entry(text: str, censor: Censor) -> str:
     )
 
 
-def _purpose(text: str, censor: Censor) -> str:
+def _purpose(text: str, censor: ValueRedactor) -> str:
     structured = _STRUCTURED.match(text)
     if structured is None:
         # The lines of a text that has no subfields are one text.
@@ -202,7 +202,7 @@ def _purpose(text: str, censor: Censor) -> str:
     return text[:3] + "".join(pieces)
 
 
-def _coded(text: str, censor: Censor, meaning: str = _REMITTANCE) -> str:
+def _coded(text: str, censor: ValueRedactor, meaning: str = _REMITTANCE) -> str:
     """The text with what its codes say of its parts."""
     made, done = "", 0
     for code in _CODE.finditer(text):
@@ -211,7 +211,7 @@ def _coded(text: str, censor: Censor, meaning: str = _REMITTANCE) -> str:
     return made + _as_member(meaning, text[done:], censor)
 
 
-_FIELDS: Mapping[str, Callable[[str, Censor], str]] = {
+_FIELDS: Mapping[str, Callable[[str, ValueRedactor], str]] = {
     "20": _reference,
     "21": _reference,
     "25": _account,

@@ -20,7 +20,7 @@ from xs2a_sandbox.http.xml import is_xml
 from xs2a_sandbox.redaction import allowlist
 from xs2a_sandbox.redaction.account_statement import is_statement, redacted_statement
 from xs2a_sandbox.redaction.rules import Action, RedactionRules
-from xs2a_sandbox.redaction.values import Censor, action_below, without_data
+from xs2a_sandbox.redaction.values import ValueRedactor, action_below, without_data
 from xs2a_sandbox.redaction.xml_document import redacted_xml
 
 MAX_INFLATED = 16 * 1024 * 1024
@@ -88,7 +88,9 @@ def notes(body: bytes, media: str) -> list[Note]:
     return [note for body in bodies if (note := note_of(body))]
 
 
-def redacted_body(body: bytes, media: str, censor: Censor, rules: RedactionRules, *, readable: bool = False) -> bytes:
+def redacted_body(
+    body: bytes, media: str, censor: ValueRedactor, rules: RedactionRules, *, readable: bool = False
+) -> bytes:
     """`media` is its type in lower case. The very bytes, if there is nothing to replace in them.
 
     With `readable` text of no known form is looked into as if a rule kept its media type.
@@ -118,7 +120,7 @@ def redacted_body(body: bytes, media: str, censor: Censor, rules: RedactionRules
 class _Body(NamedTuple):
     content: bytes
     media: str
-    censor: Censor
+    censor: ValueRedactor
     rules: RedactionRules
     readable: bool
 
@@ -222,7 +224,7 @@ def _inflated(body: bytes) -> bytes | None:
 class _Members:
     """Walks through JSON with the rules for each place."""
 
-    def __init__(self, censor: Censor, rules: RedactionRules) -> None:
+    def __init__(self, censor: ValueRedactor, rules: RedactionRules) -> None:
         self._censor = censor
         self._rules = rules
 

@@ -18,7 +18,7 @@ from xs2a_sandbox.redaction.body import note_of, notes, redacted_body
 from xs2a_sandbox.redaction.pseudonyms import Pseudonyms, fingerprint
 from xs2a_sandbox.redaction.redactor import Redactor
 from xs2a_sandbox.redaction.rules import DEFAULT, Action, RedactionRules
-from xs2a_sandbox.redaction.values import DROPPED, Censor
+from xs2a_sandbox.redaction.values import DROPPED, ValueRedactor
 from xs2a_sandbox.redaction.vault import RealRequest, Vault, digest
 
 log = logging.getLogger("xs2a_sandbox")
@@ -45,7 +45,7 @@ class _Other(Pseudonyms):
     text = spots = host = iban = pan = ip = number = date = shaped
 
 
-class _Secrets(Censor):
+class _Secrets(ValueRedactor):
     """Drops what opens doors, also where it is met again later, and leaves all else as it is."""
 
     pseudonyms = _Other
@@ -126,7 +126,7 @@ _MAY_LACK = allowlist.URL_HEADERS | {"content-type", "content-length"}
 """Header fields with which a request can be sent without a part of them: a `state` that only its app knows."""
 
 
-class Keeper:
+class VaultWriter:
     """Redacts exchanges for a recording, and keeps in a vault what it replaces in them. One thread may use it."""
 
     def __init__(self, redactor: Redactor, rules: RedactionRules, vault: Vault, key: bytes) -> None:
@@ -181,7 +181,7 @@ class _PutBack(_Other):
         return self.values.get(text, text)
 
 
-class _Restoring(Censor):
+class _Restoring(ValueRedactor):
     """Leaves what opens doors: it was never recorded, and comes from the app."""
 
     pseudonyms = _PutBack
@@ -205,7 +205,7 @@ class _Restoring(Censor):
         return super().number(name, text, action, exact=exact)
 
 
-class Restorer(Redactor):
+class Depseudonymizer(Redactor):
     """Puts real values in the place of their pseudonyms, and leaves all else. Made as the redactor was."""
 
     censor = _Restoring

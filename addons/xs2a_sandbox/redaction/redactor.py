@@ -15,7 +15,7 @@ from xs2a_sandbox.http.multipart import BOUNDARY, is_multipart, with_boundary, w
 from xs2a_sandbox.redaction import allowlist, values
 from xs2a_sandbox.redaction.body import redacted_body
 from xs2a_sandbox.redaction.rules import DEFAULT, RedactionRules
-from xs2a_sandbox.redaction.values import Censor
+from xs2a_sandbox.redaction.values import ValueRedactor
 
 SCHEMES = frozenset("basic bearer digest hoba mutual negotiate".split())
 """Schemes of authentication, in lower case."""
@@ -28,7 +28,7 @@ class Redactor:
     rules, which stay as they are: a client sends back what an answer gave it. Several threads may use it.
     """
 
-    censor: type[Censor] = Censor
+    censor: type[ValueRedactor] = ValueRedactor
     readable = False
     """True if text that is neither JSON nor a form is looked into, not only noted."""
 

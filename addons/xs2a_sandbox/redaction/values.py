@@ -37,12 +37,12 @@ def action_below(name: str) -> Action | None:
     return "replace" if allowlist.is_birth(name) or allowlist.is_position(name) else None
 
 
-def in_words(text: str, censor: "Censor") -> str:
+def in_words(text: str, censor: "ValueRedactor") -> str:
     """Words of the vocabulary stay. What was replaced elsewhere is replaced in the same way here."""
     return spliced(text, censor.remembered.spans(text, whole=True), lambda part: _spotted(part, censor, words=True))
 
 
-def without_data(text: str, censor: "Censor") -> str:
+def without_data(text: str, censor: "ValueRedactor") -> str:
     """Accounts, addresses, numbers and links are replaced, and all that was replaced elsewhere; other words stay.
 
     This is weaker, and for text that somebody wants kept.
@@ -50,7 +50,7 @@ def without_data(text: str, censor: "Censor") -> str:
     return censor.remembered.replaced(_spotted(text, censor, words=False))
 
 
-def _spotted(text: str, censor: "Censor", *, words: bool) -> str:
+def _spotted(text: str, censor: "ValueRedactor", *, words: bool) -> str:
     between = partial(_between, censor=censor) if words else str
     pieces, done = [], 0
     for spot in _SPOTS.finditer(text):
@@ -59,7 +59,7 @@ def _spotted(text: str, censor: "Censor", *, words: bool) -> str:
     return "".join([*pieces, between(text[done:])])
 
 
-def _spot(spot: re.Match[str], censor: "Censor", *, words: bool) -> str:
+def _spot(spot: re.Match[str], censor: "ValueRedactor", *, words: bool) -> str:
     text = spot[0]
     if spot["kept"]:
         return censor.value(text) if allowlist.is_long_ago(text) else text
@@ -78,7 +78,7 @@ def _spot(spot: re.Match[str], censor: "Censor", *, words: bool) -> str:
     return censor.url(text) if spot["url"] else censor.value(text)
 
 
-def _between(text: str, censor: "Censor") -> str:
+def _between(text: str, censor: "ValueRedactor") -> str:
     """Redacts a text that has no accounts, links and dates."""
     spans = ((start, end, text[start:end]) for start, end in vocabulary.strange(text, running=True))
     strange = (span for span in spans if not (censor.is_trusted(span[2]) or censor.is_of_the_interface(span[2])))
@@ -181,7 +181,7 @@ _DEEPEST = 3
 """Links inside of links that are looked into."""
 
 
-class Censor:
+class ValueRedactor:
     """Replaces values, or drops them. `words` are those of the interface, `unchanged` texts
     that stay as they are, `remembered` those that were replaced before. `tell` is told each value that is replaced, and
     its pseudonym, but nothing that is dropped.

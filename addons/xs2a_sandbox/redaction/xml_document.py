@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from xs2a_sandbox.http.xml import local_name, parse_xml
 from xs2a_sandbox.redaction.rules import Action, RedactionRules
-from xs2a_sandbox.redaction.values import Censor, action_below
+from xs2a_sandbox.redaction.values import ValueRedactor, action_below
 from xs2a_sandbox.redaction.vocabulary import humps, word_lists
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _SCHEMA_LOCATION = "{http://www.w3.org/2001/XMLSchema-instance}schemaLocation"
 _AROUND = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
 
-def redacted_xml(body: bytes, censor: Censor, rules: RedactionRules) -> bytes:
+def redacted_xml(body: bytes, censor: ValueRedactor, rules: RedactionRules) -> bytes:
     """The very bytes, if there is nothing to replace in them. Raises ValueError for what is no XML."""
     from lxml import etree
 
@@ -79,7 +79,7 @@ def _is_spelled_out(name: str) -> bool:
 class _Elements:
     """Builds a second document of the first one: nothing gets into it that was not looked at."""
 
-    def __init__(self, censor: Censor, rules: RedactionRules) -> None:
+    def __init__(self, censor: ValueRedactor, rules: RedactionRules) -> None:
         self._censor = censor
         self._rules = rules
 

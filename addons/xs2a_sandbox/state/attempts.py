@@ -8,7 +8,7 @@ from functools import partial, wraps
 from typing import cast
 
 from xs2a_sandbox.errors import SandboxError, StoreBusy, StoreUnavailable, Unreadable
-from xs2a_sandbox.state.snapshot import DistantStore, Overtaken, Reader, Snapshot, waiting
+from xs2a_sandbox.state.snapshot import RemoteStore, RequestKind, Snapshot, SnapshotConflict, waiting
 from xs2a_sandbox.state.store import Documents, Store, Transaction
 
 log = logging.getLogger("xs2a_sandbox")
@@ -56,15 +56,17 @@ def in_thread[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-async def kept[R](store: Store | DistantStore, attempt: Callable[[Documents], R], reader: Reader | None = None) -> R:
-    """The result of the first attempt that ends, each with a transaction of its own that it commits with `keep`.
+async def run_transaction[R](
+    store: Store | RemoteStore, attempt: Callable[[Documents], R], reader: RequestKind | None = None
+) -> R:
+    """The result of the first attempt that ends, each with a transaction of its own that it ends with `commit`.
 
     A `reader` is whose habits tell what it is going to read. Raises StoreUnavailable where no attempt ends.
     """
-    return await prepared(lambda: _kept(store, attempt, reader))
+    return await run_prepared(lambda: _run(store, attempt, reader))
 
 
-async def prepared[R](work: Callable[[], Awaitable[R]]) -> R:
+async def run_prepared[R](work: Callable[[], Awaitable[R]]) -> R:
     """Return the result of `work`, which is begun again after each thing that it needed has been prepared."""
     while True:
         try:
@@ -74,24 +76,24 @@ async def prepared[R](work: Callable[[], Awaitable[R]]) -> R:
         await asyncio.to_thread(prepare)
 
 
-async def _kept[R](store: Store | DistantStore, attempt: Callable[[Documents], R], reader: Reader | None) -> R:
-    if isinstance(store, DistantStore):
-        return await _kept_there(store, attempt, reader)
+async def _run[R](store: Store | RemoteStore, attempt: Callable[[Documents], R], reader: RequestKind | None) -> R:
+    if isinstance(store, RemoteStore):
+        return await _run_there(store, attempt, reader)
     try:
         for number in range(1, TRIES):
             try:
-                return await _kept_here(store, attempt)
+                return await _run_here(store, attempt)
             except StoreBusy:
                 await store.turn()
             except StoreUnavailable:
                 await asyncio.sleep(_SECONDS * number)
-        return await _kept_here(store, attempt)
+        return await _run_here(store, attempt)
     except StoreUnavailable as error:
         log.warning("the state cannot be used: %s", error)
         raise
 
 
-async def _kept_here[R](store: Store, attempt: Callable[[Documents], R]) -> R:
+async def _run_here[R](store: Store, attempt: Callable[[Documents], R]) -> R:
     try:
         return attempt(store.view())
     finally:
@@ -100,15 +102,15 @@ async def _kept_here[R](store: Store, attempt: Callable[[Documents], R]) -> R:
             await waiting
 
 
-def keep(state: Transaction) -> None:
+def commit(state: Transaction) -> None:
     """Commits. Raises StoreUnavailable, also where others have changed what was read."""
     if not state.commit():
         raise StoreUnavailable(_OTHERS)
 
 
-async def checked(store: Store | DistantStore) -> None:
+async def check(store: Store | RemoteStore) -> None:
     """Returns if what is written lasts. Raises StoreUnavailable."""
-    if isinstance(store, DistantStore):
+    if isinstance(store, RemoteStore):
         await store.check(asyncio.get_running_loop().time() + _PATIENCE)
     else:
         store.check()
@@ -117,7 +119,7 @@ async def checked(store: Store | DistantStore) -> None:
 _OTHERS = f"others changed it each of {TRIES} times"
 
 
-async def _kept_there[R](store: DistantStore, attempt: Callable[[Documents], R], reader: Reader | None) -> R:
+async def _run_there[R](store: RemoteStore, attempt: Callable[[Documents], R], reader: RequestKind | None) -> R:
     snapshot = Snapshot(store, asyncio.get_running_loop().time() + _PATIENCE)
     if reader:
         store.habits.tell(reader, snapshot)
@@ -125,8 +127,8 @@ async def _kept_there[R](store: DistantStore, attempt: Callable[[Documents], R],
         for number in range(1, TRIES + 1):
             await snapshot.begin()
             try:
-                result, error = await waiting(lambda: _tried(snapshot, attempt))
-            except Overtaken:
+                result, error = await waiting(lambda: _try(snapshot, attempt))
+            except SnapshotConflict:
                 continue
             if await snapshot.send():
                 if reader:
@@ -141,7 +143,7 @@ async def _kept_there[R](store: DistantStore, attempt: Callable[[Documents], R],
         raise
 
 
-def _tried[R](documents: Documents, attempt: Callable[[Documents], R]) -> tuple[R | None, SandboxError | None]:
+def _try[R](documents: Documents, attempt: Callable[[Documents], R]) -> tuple[R | None, SandboxError | None]:
     """The result, or the error: what was kept before that counts as well."""
     try:
         return attempt(documents), None

@@ -23,7 +23,7 @@ from xs2a_sandbox.state import redis_scripts as scripts
 from xs2a_sandbox.state.redis_scripts import LuaScript
 from xs2a_sandbox.state.redis_stream import RedisStream
 from xs2a_sandbox.state.redis_url import RedisUrl
-from xs2a_sandbox.state.snapshot import Contents, DistantStore
+from xs2a_sandbox.state.snapshot import Contents, RemoteStore
 from xs2a_sandbox.state.store import Document, Key, read_stored, warn_of_damage
 from xs2a_sandbox.state.stream import Stream
 
@@ -46,7 +46,7 @@ WENT_BACK = ("_session", "wentBack")
 _LOST = "Redis has gone back to an earlier state: commits that it had acknowledged are lost; %s"
 
 
-class RedisStore(DistantStore):
+class RedisStore(RemoteStore):
     """`redis://…`. A session that is used by nobody for `ttl` is forgotten.
 
     Commands are sent again by nobody but this: redis-py would repeat a commit whose answer was lost, and then report

@@ -79,7 +79,7 @@ def anchor(transaction: Transaction, started: date | None, begins: Clock) -> dat
     kept = transaction.get_own(*_TIME) or {}
     if "anchor" not in kept:
         kept = {**kept, "anchor": begins.today().isoformat()}
-        transaction.put_beside(*_TIME, kept)
+        transaction.put_with_commit(*_TIME, kept)
     return date.fromisoformat(kept["anchor"])
 
 

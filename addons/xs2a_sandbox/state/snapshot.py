@@ -27,14 +27,14 @@ def _unheard(seconds: float) -> None:
     """Does nothing: nobody counts."""
 
 
-class DistantStore(ABC):
+class RemoteStore(ABC):
     """Keeps the same as a Store, and has to be waited for: until `deadline`, in seconds of the loop's clock, at most.
 
     Every method may raise StoreUnavailable. Where it does, all of a commit is made or nothing.
     """
 
     def __init__(self) -> None:
-        self.habits = Habits()
+        self.habits = Prefetcher()
         self.on_fetch: Callable[[float], None] = _unheard
         self.on_commit: Callable[[float], None] = _unheard
         """Told of the seconds that each took which did not fail."""
@@ -81,7 +81,7 @@ class DistantStore(ABC):
         """Ends its connections."""
 
 
-class Overtaken(BaseException):
+class SnapshotConflict(BaseException):
     """Ends work that others have overtaken. Like a cancellation it is nobody's to handle on the way."""
 
 
@@ -120,7 +120,7 @@ class _Session:
 class Snapshot:
     """The documents for the work on one request. What it writes is sent once the work is done."""
 
-    def __init__(self, store: DistantStore, deadline: float) -> None:
+    def __init__(self, store: RemoteStore, deadline: float) -> None:
         self._store = store
         self._deadline = deadline
         self._sessions: dict[str, _Session] = {}
@@ -219,7 +219,7 @@ class Snapshot:
     def _fetch_now(self, name: str, session: _Session) -> None:
         wait(self._fetch(name, session))
         if session.is_overtaken:
-            raise Overtaken
+            raise SnapshotConflict
 
     async def _commit(self, name: str, session: _Session) -> bool:
         started = perf_counter()
@@ -247,7 +247,7 @@ _NOT_HERE: tuple[int, None] = (_UNFETCHED, None)
 _NO_LIST: tuple[int, dict[str, Document | None]] = (_UNFETCHED, {})
 
 
-class Reader(NamedTuple):
+class RequestKind(NamedTuple):
     """The session of a request, its kind, and the ids that it names, so many for each of the kind."""
 
     session: str
@@ -266,19 +266,19 @@ class _Habit:
     last: frozenset[_Place] = frozenset()
 
 
-class Habits:
+class Prefetcher:
     """Memory of what requests of a kind read."""
 
     def __init__(self) -> None:
         self._kinds: dict[object, _Habit] = {}
 
-    def tell(self, reader: Reader, snapshot: Snapshot) -> None:
+    def tell(self, reader: RequestKind, snapshot: Snapshot) -> None:
         """Has the snapshot fetch what such work has read before."""
         if habit := self._kinds.get(reader.kind):
             keys = [(name, id if isinstance(id, str) else reader.ids[id]) for name, id in habit.documents]
             snapshot.expecting(reader.session, keys, habit.lists)
 
-    def learn(self, reader: Reader, snapshot: Snapshot) -> None:
+    def learn(self, reader: RequestKind, snapshot: Snapshot) -> None:
         """Remembers what the work has read."""
         if reader.kind not in self._kinds and len(self._kinds) >= _KINDS:
             self._kinds.clear()

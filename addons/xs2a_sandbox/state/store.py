@@ -232,7 +232,7 @@ class Transaction:
 
     Nothing is written before `commit`, and then everything or nothing. Of a document that lies over the test data's
     only what differs is written: the dates of the rest go on counting from the day that they count from.
-    `find` gives the test data when they are first looked at; what it keeps of that (`put_beside`) is written with
+    `find` gives the test data when they are first looked at; what it keeps of that (`put_with_commit`) is written with
     whatever else is, and by itself it is not. `before_commit` may add to what was written.
     """
 
@@ -299,7 +299,7 @@ class Transaction:
     def put(self, collection: str, id: str, document: Document) -> None:
         self._write((collection, id), document)
 
-    def put_beside(self, collection: str, id: str, document: Document) -> None:
+    def put_with_commit(self, collection: str, id: str, document: Document) -> None:
         """Keeps what only matters once something else is kept: who only reads writes nothing."""
         key = (collection, id)
         self._read(key)

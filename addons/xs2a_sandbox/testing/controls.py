@@ -19,7 +19,7 @@ class Ask(Protocol):
     def __call__(self, method: str, path: tuple[str, ...], body: Any = None) -> Any: ...
 
 
-class Hand:
+class ClockControl:
     """The session's clock, in a test's hand. Whatever changes it gives the time that it is then."""
 
     def __init__(self, ask: Ask) -> None:
@@ -83,7 +83,7 @@ class Controls:
     def __init__(self, ask: Ask, begin: Callable[[Family, str, Document], None]) -> None:
         self._ask = ask
         self._begin = begin
-        self.clock = Hand(ask)
+        self.clock = ClockControl(ask)
         self.state = State(ask)
 
     def approve(self, id: str) -> str:

@@ -6,14 +6,14 @@ from tests.recording.learning.test_recognised_exchange import OPERATIONS
 from tests.support.taping import taped
 from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, PAYMENT, SCA
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.learning.courses import Courses, courses
+from xs2a_sandbox.recording.learning.courses import StateSequences, courses
 from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges
 
 MACHINES = {"consent": CONSENT, "payment": PAYMENT, "basket": BASKET, "authorisation": SCA}
 BEGINNINGS = {"consent": "received", "payment": "RCVD", "basket": "RCVD"}
 
 
-def learned(*entries: Exchange) -> Courses:
+def learned(*entries: Exchange) -> StateSequences:
     places = [f"tape, exchange {number}" for number in range(1, len(entries) + 1)]
     arrows = {thing: machine.arrows for thing, machine in MACHINES.items()}
     return courses(recognise_exchanges(places, entries, OPERATIONS), arrows, BEGINNINGS)  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ PASSWORD = plant("password", "request body, PUT …/authorisations, psuData.pass
 OTP = plant("otp", "request body, PUT …/authorisations, scaAuthenticationData")
 WRONG_OTP = plant("otp", "request body, PUT …/authorisations, a wrong scaAuthenticationData", "0" + OTP[::-1])
 UNKNOWN_ACCOUNT = plant("iban", "path, GET /v1/accounts/{iban}")
-STRANGER = plant("e-mail", "path, GET /customers/{e-mail}/profile")
+PROXY_AUTH_REQUIRED = plant("e-mail", "path, GET /customers/{e-mail}/profile")
 STRANGER_NAME = plant("name", "path, GET /customers/{name}/profile")
 QUERY = {
     "iban": plant("iban", "query, iban"),
@@ -280,7 +280,7 @@ class App:
         psu = holdings.PSU_ID
         basic = base64.b64encode(f"{psu}:{BASIC}".encode()).decode()
         self.ask("the profile", "GET", f"/customers/{psu}/profile", headers={"Authorization": f"Basic {basic}"})
-        for who in (STRANGER, STRANGER_NAME):
+        for who in (PROXY_AUTH_REQUIRED, STRANGER_NAME):
             self.ask("a stranger's profile", "GET", f"/customers/{quote(who)}/profile")
         self.ask("a search", "POST", f"/customers/{psu}/search", body=SEARCH)
         kind = {"Content-Type": "application/x-www-form-urlencoded"}

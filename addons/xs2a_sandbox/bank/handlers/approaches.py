@@ -101,7 +101,7 @@ PAGE = {
 RESULT = "authorisationId scaStatus approach self page redirectUri scaMethods chosenScaMethod next"
 """The members of `result`."""
 BEGUN = " ".join(("approach next authorisation", *(f"authorisation.{name}" for name in RESULT.split())))
-"""The members of `begun`."""
+"""The members of `start_implicit`."""
 NOTHING_BEGUN: dict[str, Any] = {"approach": None, "next": [], "authorisation": None}
 LOGIN = {
     "family": "login",
@@ -120,7 +120,7 @@ BEGINNING = (
 WITH_RESOURCE = f"{BEGINNING} headers.tpp-explicit-authorisation-preferred"
 """The parts of a request that `begin_with_resource` reads."""
 APART = "headers.psu-id headers.tpp-decoupled-preferred headers.tpp-redirect-preferred"
-"""The parts of a request that `begun_apart` reads."""
+"""The parts of a request that `start_explicit` reads."""
 
 
 def begin_with_resource(call: Call, family: Family, id: str) -> tuple[str, Document] | None:
@@ -134,7 +134,7 @@ def begin_with_resource(call: Call, family: Family, id: str) -> tuple[str, Docum
     return None
 
 
-def begun(call: Call, family: Family, id: str, path: str) -> dict[str, Any]:
+def start_implicit(call: Call, family: Family, id: str, path: str) -> dict[str, Any]:
     """The way in which a new resource at `path` is authorised: by an authorisation that begins with it, or apart.
 
     `next` names the steps that can follow, by the Berlin Group's names of their links; none where nobody can sign.
@@ -144,10 +144,10 @@ def begun(call: Call, family: Family, id: str, path: str) -> dict[str, Any]:
     if pair:
         authorisation = result(call, *pair, f"{path}/authorisations/{pair[0]}")
         return {"approach": authorisation["approach"], "next": authorisation["next"], "authorisation": authorisation}
-    return {**begun_apart(call, family, id), "authorisation": None}
+    return {**start_explicit(call, family, id), "authorisation": None}
 
 
-def begun_apart(call: Call, family: Family, id: str) -> dict[str, Any]:
+def start_explicit(call: Call, family: Family, id: str) -> dict[str, Any]:
     """The approach of a resource that is authorised apart, and `next`, the link with which that starts.
 
     A payment that its account does not cover has an approach too, but no link: what is created does not tell.
@@ -189,7 +189,7 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
         "nonce": call.new_secret(),
     }
     resource = call.state.get(family.collection, id) or {}
-    unused = [other for other in resource.get(family.listed, ()) if gives_way(call, other)]
+    unused = [other for other in resource.get(family.listed, ()) if is_superseded(call, other)]
     kept = [other for other in resource.get(family.listed, ()) if other not in unused]
     for other in unused:
         call.state.delete(AUTHORISATIONS, other)  # it must not run out, and take the resource with it
@@ -257,7 +257,7 @@ def push(call: Call, id: str, authorisation: Document) -> Document:
     return moved(call, id, authorisation, "begin", decides=decides.isoformat())
 
 
-def gives_way(call: Call, id: str) -> bool:
+def is_superseded(call: Call, id: str) -> bool:
     """Tells if it was begun with its resource and nobody has used it."""
     other = call.state.get(AUTHORISATIONS, id)
     if other is None or not other["implicit"] or other.get("used"):

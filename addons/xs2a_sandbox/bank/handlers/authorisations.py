@@ -31,8 +31,8 @@ from xs2a_sandbox.bank.handlers.approaches import (
     RESULT,
     begin,
     customer,
-    gives_way,
     habit,
+    is_superseded,
     methods_of,
     offered,
     options_of,
@@ -153,7 +153,7 @@ def check_startable(call: Call, family: Family, id: str, resource: Document) -> 
     check_signable(call, family, id, resource)
     for other in resource.get(family.listed, ()):
         earlier = call.state.get(AUTHORISATIONS, other)
-        if earlier is None or gives_way(call, other) or earlier["scaStatus"] in SCA.final:
+        if earlier is None or is_superseded(call, other) or earlier["scaStatus"] in SCA.final:
             continue
         if len(needed(call, family, resource)) < 2:
             raise BankError("status-invalid", id=other, status=earlier["scaStatus"])

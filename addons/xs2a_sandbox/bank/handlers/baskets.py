@@ -3,7 +3,7 @@
 from typing import Any
 
 from xs2a_sandbox.bank.domain.signing import FAMILIES, active_basket, members, move, rest, status_of
-from xs2a_sandbox.bank.handlers.approaches import APART, begun_apart
+from xs2a_sandbox.bank.handlers.approaches import APART, start_explicit
 from xs2a_sandbox.bank.handlers.consents import redirects
 from xs2a_sandbox.bank.handlers.ids import form, new_id
 from xs2a_sandbox.cassette import Call
@@ -49,7 +49,7 @@ def create(call: Call) -> dict[str, Any]:
         rest(call, member)
         call.state.put(kind.collection, member_id, {**member, "basket": id})
     path = f"{call.self_path}/{id}"
-    return {"basketId": id, "transactionStatus": "RCVD", "self": path, **begun_apart(call, FAMILIES["basket"], id)}
+    return {"basketId": id, "transactionStatus": "RCVD", "self": path, **start_explicit(call, FAMILIES["basket"], id)}
 
 
 @handler(

@@ -14,7 +14,7 @@ from xs2a_sandbox.bank.handlers.approaches import (
     NOTHING_BEGUN,
     WHETHER_APART,
     WITH_RESOURCE,
-    begun,
+    start_implicit,
 )
 from xs2a_sandbox.bank.handlers.ids import form, new_id
 from xs2a_sandbox.cassette import Call
@@ -95,7 +95,12 @@ def create(call: Call) -> dict[str, Any]:
         **({} if call.options["ends_older"] else {"endsOlder": False}),
     }
     call.state.put("consents", id, document)
-    return {"consentId": id, "consentStatus": status, "self": path, **begun(call, FAMILIES["consent"], id, path)}
+    return {
+        "consentId": id,
+        "consentStatus": status,
+        "self": path,
+        **start_implicit(call, FAMILIES["consent"], id, path),
+    }
 
 
 def _documented(call: Call, access: Mapping[str, Any]) -> tuple[str, list[str], dict[str, Any]]:

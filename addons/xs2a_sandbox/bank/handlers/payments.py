@@ -16,8 +16,8 @@ from xs2a_sandbox.bank.handlers.approaches import (
     BEGUN,
     WHETHER_APART,
     WITH_RESOURCE,
-    begun,
-    begun_apart,
+    start_explicit,
+    start_implicit,
 )
 from xs2a_sandbox.bank.handlers.consents import check_currency, held_account, redirects
 from xs2a_sandbox.bank.handlers.ids import form, new_id
@@ -157,7 +157,7 @@ def initiate(call: Call) -> dict[str, Any]:
         "service": service,
         "product": product,
         "self": path,
-        **begun(call, FAMILIES["payment"], id, path),
+        **start_implicit(call, FAMILIES["payment"], id, path),
     }
 
 
@@ -207,7 +207,7 @@ def cancel(call: Call) -> dict[str, Any]:
         return {"transactionStatus": "CANC", "approach": None, "next": []}
     if status not in call.options["authorised"]:
         raise BankError("cancellation-invalid", id=id, status=status)
-    return {"transactionStatus": status, **begun_apart(call, FAMILIES["cancellation"], id)}
+    return {"transactionStatus": status, **start_explicit(call, FAMILIES["cancellation"], id)}
 
 
 def _kind(call: Call) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode
 from xs2a_sandbox.bank.domain.access import is_bank_offered, of_signers, settled
 from xs2a_sandbox.bank.domain.lifecycle import SCA
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, Family, holders, moved, needed
-from xs2a_sandbox.bank.handlers.approaches import ON_PAGES, REDIRECT, begin, gives_way, methods_of
+from xs2a_sandbox.bank.handlers.approaches import ON_PAGES, REDIRECT, begin, is_superseded, methods_of
 from xs2a_sandbox.bank.handlers.authorisations import LOADERS, check_signable, check_startable
 from xs2a_sandbox.bank.handlers.consents import status_of
 from xs2a_sandbox.bank.sca_pages.words import Words, words
@@ -187,7 +187,7 @@ def _authorisation(call: Call, family: Family, id: str, resource: Document) -> s
             return authorisation_id
     signed = set(resource.get(f"{family.listed}SignedBy", ()))
     others = signed and needed(call, family, resource) - signed
-    if listed and not others and not gives_way(call, listed[-1][0]):
+    if listed and not others and not is_superseded(call, listed[-1][0]):
         authorisation_id, authorisation = listed[-1]
         if authorisation["scaStatus"] in SCA.final or authorisation["approach"] in ON_PAGES:
             return authorisation_id

@@ -72,7 +72,7 @@ class Interface:
     quirks: tuple[str, ...] = ()
     """Their names, in the order of their layers."""
     sca_pages: ScaPages = field(default_factory=ScaPages)
-    heeds_request_ids: bool = True
+    varies_by_request_id: bool = True
     """False where no answer depends on which X-Request-ID a request has, but for its echo."""
     signatures: SignatureRules = USUAL
 
@@ -151,7 +151,7 @@ def check(
         foundation=below.folders,
         quirks=tuple(quirk.file.stem for quirk in quirks_on),
         sca_pages=merge.sca_pages,
-        heeds_request_ids=_heeds_request_ids(parsed, merge.signatures),
+        varies_by_request_id=_heeds_request_ids(parsed, merge.signatures),
         signatures=merge.signatures,
     )
     return interface, problems
@@ -271,7 +271,7 @@ def _heeds_request_ids(layers: Sequence[Sequence[Cassette]], signatures: Signatu
     return any(origin is None or request_ids.heeds(origin.written) for origin in origins)
 
 
-def laid_over(
+def with_rules(
     interface: Interface,
     added: Sequence[Sequence[Cassette]],
     schemas: Schemas,

@@ -34,7 +34,7 @@ from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.log_writer import LogWriter
 from xs2a_sandbox.journal.serving_log import ServingLog, standing
 from xs2a_sandbox.recording.derive import counted, derive, report_lines
-from xs2a_sandbox.state import DistantStore
+from xs2a_sandbox.state import RemoteStore
 
 logger = logging.getLogger("xs2a_sandbox")
 
@@ -125,7 +125,7 @@ class ServingRun:
         gc.freeze()
         if self._engine:
             # Sandboxes on one Redis come and go, and each takes the cookies that any of them has given.
-            shared = isinstance(self._engine.store, DistantStore)
+            shared = isinstance(self._engine.store, RemoteStore)
             run = "" if shared else self._worker.run if self._worker else secrets.token_hex(16)
             console = Console(self._engine, self._settings, self._base_url(addresses), run)
             page = front_page(self._settings, addresses, self._consent)

@@ -21,7 +21,7 @@ _AT_ONCE = 64
 _PATIENCE = 10.0
 """Seconds in which all workers answer one of them."""
 
-type WayIn = Callable[[], asyncio.Protocol]
+type ProtocolFactory = Callable[[], asyncio.Protocol]
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Worker:
     _verdict: "asyncio.Future[tuple[str | None, bool]] | None" = None
     _tasks: "set[asyncio.Task[Any]]" = field(default_factory=set)
 
-    def begin(self, ways_in: Sequence[WayIn]) -> None:
+    def begin(self, ways_in: Sequence[ProtocolFactory]) -> None:
         """Takes connections from now on, each with its way in."""
         loop = asyncio.get_running_loop()
         # What is sent to it is always read, so that nobody waits for somebody who waits.
@@ -115,7 +115,7 @@ class Worker:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _take(self, loop: asyncio.AbstractEventLoop, ways_in: Sequence[WayIn]) -> None:
+    def _take(self, loop: asyncio.AbstractEventLoop, ways_in: Sequence[ProtocolFactory]) -> None:
         for _ in range(_AT_ONCE):
             try:
                 door, (descriptor, *_), *_ = socket.recv_fds(self.handover, 1, 1)
@@ -129,9 +129,11 @@ class Worker:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _serve(self, loop: asyncio.AbstractEventLoop, way_in: WayIn, connection: socket.socket) -> None:
+    async def _serve(
+        self, loop: asyncio.AbstractEventLoop, protocol_factory: ProtocolFactory, connection: socket.socket
+    ) -> None:
         with suppress(OSError):  # who has gone away already
-            await loop.connect_accepted_socket(way_in, connection)
+            await loop.connect_accepted_socket(protocol_factory, connection)
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         with suppress(RuntimeError):  # the loop has ended

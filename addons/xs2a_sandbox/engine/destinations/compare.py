@@ -8,7 +8,7 @@ from msgspec import structs
 
 from xs2a_sandbox.bank import Answer, Banks, following
 from xs2a_sandbox.compare.comparison import Compared, Source
-from xs2a_sandbox.compare.states import Move, ReportedState, Twin
+from xs2a_sandbox.compare.states import Move, ReportedState, SandboxSide
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.engine import egress_policy
 from xs2a_sandbox.engine.attempt import attempt
@@ -38,8 +38,8 @@ class Sandbox:
     transactions: Transactions
 
     @property
-    def twin(self) -> Twin:
-        return Twin(self._ask, self.follow)
+    def twin(self) -> SandboxSide:
+        return SandboxSide(self._ask, self.follow)
 
     async def _ask(self, request: Request) -> Response:
         response = (await self.answer(request)).response

@@ -14,7 +14,7 @@ from xs2a_sandbox.compare.masking import Ignoring
 from xs2a_sandbox.compare.payment_user import links as links_of
 from xs2a_sandbox.compare.reports.live import SPARED, LiveReport
 from xs2a_sandbox.compare.reports.report import printable
-from xs2a_sandbox.compare.states import Move, ReportedState, Twin
+from xs2a_sandbox.compare.states import Move, ReportedState, SandboxSide
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.engine.destinations.journeys import Journey, Journeys, QueuePlace
 from xs2a_sandbox.engine.route import BankRequest
@@ -25,7 +25,7 @@ from xs2a_sandbox.upstream import links
 
 if TYPE_CHECKING:
     from xs2a_sandbox.bank import Bank
-    from xs2a_sandbox.redaction.real_values import Restorer
+    from xs2a_sandbox.redaction.real_values import Depseudonymizer
 
 log = logging.getLogger("xs2a_sandbox")
 
@@ -64,7 +64,7 @@ class _Answered:
     request: Request
     answer: Response
     source: Source
-    sandbox: Twin
+    sandbox: SandboxSide
     bank: Ask
     moves: int
 
@@ -85,7 +85,7 @@ class LiveComparison:
     allow_writes: bool
     noise_reads: int
     journeys: Journeys
-    restorer: "Restorer | None" = None
+    restorer: "Depseudonymizer | None" = None
 
     def __post_init__(self) -> None:
         self._comparisons: WeakKeyDictionary[Bank, dict[str, Comparison]] = WeakKeyDictionary()
@@ -108,7 +108,7 @@ class LiveComparison:
 
         return Turn(to_bank.request, beside=beside)
 
-    async def turn(self, to_bank: BankRequest, send: Send, twin: Twin) -> Turn:
+    async def turn(self, to_bank: BankRequest, send: Send, twin: SandboxSide) -> Turn:
         """Raises BankError for a write whose answer did not come: the bank may have acted on it."""
         real, request = to_bank.real, to_bank.request
         destination = to_bank.destination
@@ -135,7 +135,9 @@ class LiveComparison:
             if restorer and source == "sandbox" and answer.rest is None:
                 answer = restorer.answer(answer)
             await self._begin(
-                _Answered(to_bank, journey, plain, answer, source, Twin(sandbox, follow), bank, journey.states.moves)
+                _Answered(
+                    to_bank, journey, plain, answer, source, SandboxSide(sandbox, follow), bank, journey.states.moves
+                )
             )
 
         if not self.is_answered_by_bank(to_bank) or journey.side_of(plain) == "sandbox":

@@ -20,7 +20,7 @@ from xs2a_sandbox.state import Documents
 OWN_PAGE = "this is a page of the sandbox itself"
 
 
-class EyePages(Protocol):
+class HtmlPages(Protocol):
     """Pages for eyes."""
 
     def takes(self, request: Request, segments: tuple[str, ...]) -> bool: ...
@@ -67,7 +67,7 @@ class FrontPages(_OwnDestination):
 
 @dataclass(frozen=True, slots=True)
 class ConsolePages(_OwnDestination):
-    console: EyePages
+    console: HtmlPages
 
     async def answer(self, route: Route) -> Answer:
         response = await self.console.answer(route.request, route.target.segments, route.session)

@@ -13,7 +13,7 @@ from xs2a_sandbox.engine.destinations.journeys import Journey, Journeys, Lesson,
 from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import to_json
-from xs2a_sandbox.state.snapshot import DistantStore
+from xs2a_sandbox.state.snapshot import RemoteStore
 from xs2a_sandbox.state.store import warn_of_damage
 from xs2a_sandbox.state.stream import PATIENCE, Inbox, Item, Outbox
 
@@ -35,7 +35,7 @@ class SharedJourneys(Journeys):
     with what `lessons`; without a journey it is a sign of life.
     """
 
-    def __init__(self, store: DistantStore) -> None:
+    def __init__(self, store: RemoteStore) -> None:
         super().__init__()
         stream = store.stream("comparisons", COUNT, BYTES)
         self._outbox, self._inbox = Outbox(stream), Inbox(stream)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from xs2a_sandbox.compare.comparison import SAFE_METHODS, Compared, Comparison, Source
-from xs2a_sandbox.compare.states import Twin
+from xs2a_sandbox.compare.states import SandboxSide
 from xs2a_sandbox.engine.destinations.journeys import Journey
 from xs2a_sandbox.engine.destinations.live_comparison import Send
 from xs2a_sandbox.engine.route import BankRequest
@@ -27,7 +27,7 @@ async def compare(
     answer: Response,
     source: Source,
     send: Send,
-    twin: Twin,
+    twin: SandboxSide,
     journey: Journey | None = None,
 ) -> Compared:
     """`answer` is what the app got, from `source`; the other side is asked now.
@@ -52,7 +52,7 @@ async def compare(
         bank_url=real.url or "",
         sandbox_url=to_bank.sandbox_url,
         allow_writes=True,
-    ).on_journey(journey.counterparts, journey.states, Twin(sandbox, twin.follow), bank)
+    ).on_journey(journey.counterparts, journey.states, SandboxSide(sandbox, twin.follow), bank)
     compared = await comparison.beside(replace(to_bank.request, target=destination.target), answer, source)
     if compared is None:
         raise ValueError("a write that is allowed is compared")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from xs2a_sandbox.bank import Answer
-from xs2a_sandbox.cassette.spoil import SPOILS, spoiled
+from xs2a_sandbox.cassette.body_faults import BODY_FAULTS, corrupt
 from xs2a_sandbox.engine.route import Route, Step
 from xs2a_sandbox.engine.steps.journaling import reason_of
 from xs2a_sandbox.http import Response
@@ -42,8 +42,8 @@ class Finishing:
         if route.request.door == "direct" and (is_journaled or answer.source in ("rule", "bank")):
             response = confine(response)
         reason = self._reason(route, answer) if response.status >= 400 else None
-        if response.fault in SPOILS:
-            if (changed := spoiled(response)) is None:
+        if response.fault in BODY_FAULTS:
+            if (changed := corrupt(response)) is None:
                 warnings = (*warnings, f"{response.fault} changes nothing of this answer")
                 changed = Response(response.status, response.headers, response.body, None, response.rest)
             response = changed

@@ -36,7 +36,7 @@ type Tell = Callable[[Request, Response, LogEntry, float], None]
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer:
+class CachedResponse:
     """An answer, with its line in the log, and all that it depends on beside the request.
 
     `id` is the X-Request-ID of the request, and `echoes` are the positions of headers that repeat it. By its `clock`,
@@ -79,7 +79,7 @@ class ResponseCache:
         self._store = store
         self._tell = tell
         self._varies_by_id = varies_by_id
-        self._kept: dict[Question, KeptAnswer] = {}
+        self._kept: dict[Question, CachedResponse] = {}
         self._size = 0
         self._questions: dict[int, None] = {}
 
@@ -118,7 +118,7 @@ class ResponseCache:
             request.certificates,
         )  # fmt: skip
 
-    def find(self, question: Question) -> KeptAnswer | None:
+    def find(self, question: Question) -> CachedResponse | None:
         kept = self._kept.get(question)
         try:
             if kept and self._store and kept.holds(self._store):
@@ -157,7 +157,7 @@ class ResponseCache:
         self._size += len(response.body)
         while len(self._kept) >= _COUNT or self._size > _BYTES:
             self._forget(next(iter(self._kept)))
-        self._kept[question] = KeptAnswer(
+        self._kept[question] = CachedResponse(
             response, entry, id, echoes, call.session.id, clock, began.timestamp(), ends, reads, lists
         )
 

@@ -19,7 +19,7 @@ from xs2a_sandbox.http.body import Content
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.recording.learning.answer_template import Sample, Template, Usual, last_members, learned_text
-from xs2a_sandbox.recording.learning.courses import Courses
+from xs2a_sandbox.recording.learning.courses import StateSequences
 from xs2a_sandbox.recording.learning.recognised_exchange import MADE, RecognisedExchange
 from xs2a_sandbox.recording.recorded_answer import recorded_answer
 
@@ -44,7 +44,7 @@ def change(
     exchanges: Sequence[RecognisedExchange],
     makers: Mapping[str, RecognisedExchange],
     handlers: Mapping[str, Handler],
-    courses: Courses,
+    courses: StateSequences,
     schemas: Schemas,
 ) -> OperationChange:
     """`exchanges` are those of the operation, `makers` are those that made ids, by the id."""
@@ -164,7 +164,7 @@ def _respond(
     exchanges: Sequence[RecognisedExchange],
     makers: Mapping[str, RecognisedExchange],
     handlers: Mapping[str, Handler],
-    courses: Courses,
+    courses: StateSequences,
     unknown: list[str],
 ) -> list[dict[str, Any]]:
     written = deepcopy(operation.origin.written.get("respond", {}))
@@ -218,7 +218,7 @@ def _answer(
     exchanges: Sequence[RecognisedExchange],
     makers: Mapping[str, RecognisedExchange],
     handlers: Mapping[str, Handler],
-    courses: Courses,
+    courses: StateSequences,
     unknown: list[str],
 ) -> dict[str, Any]:
     handler = handlers.get(operation.behaviour.handler or "")
@@ -252,7 +252,7 @@ def _sample(
     operation: Operation,
     makers: Mapping[str, RecognisedExchange],
     returns: Mapping[str, Any],
-    courses: Courses,
+    courses: StateSequences,
 ) -> Sample:
     ids = {value: f"path{_step(name)}" for name, value in exchange.parameters.items()}
     for name, id in exchange.made.items():

@@ -20,7 +20,7 @@ _EXECUTES = "ACSP"
 _NOTHING = "none"
 
 
-class Telling(NamedTuple):
+class StateReport(NamedTuple):
     """A word for the state of a thing, and who told it; `deleted` says that the thing had been deleted before."""
 
     word: str
@@ -30,15 +30,15 @@ class Telling(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Courses:
+class StateSequences:
     """`lives` are the words told of each thing, in their order; `meanings` the documented states that they stand for.
 
     `after_delete` are words that are told of what has been deleted, and where.
     """
 
-    lives: Mapping[tuple[Thing, str], Sequence[Telling]]
+    lives: Mapping[tuple[Thing, str], Sequence[StateReport]]
     meanings: Mapping[tuple[Thing, str], str]
-    after_delete: Mapping[Thing, Telling]
+    after_delete: Mapping[Thing, StateReport]
     unknown: tuple[str, ...]
 
     def meaning(self, thing: Thing, word: str) -> str:
@@ -82,9 +82,9 @@ class Courses:
 
 def courses(
     exchanges: Iterable[RecognisedExchange], arrows: Mapping[Thing, Arrows], beginnings: Mapping[Thing, str]
-) -> Courses:
+) -> StateSequences:
     """`arrows` are the documented machines', and `beginnings` the states that everything of a kind begins in."""
-    lives: dict[tuple[Thing, str], list[Telling]] = {}
+    lives: dict[tuple[Thing, str], list[StateReport]] = {}
     deleted: set[tuple[Thing, str]] = set()
     for exchange in exchanges:
         if exchange.operation is None or not exchange.succeeded:
@@ -92,7 +92,9 @@ def courses(
         lookup = Lookup((), dict(exchange.parameters), exchange.operation, ())
         if now := reported_state(lookup, Content("json", exchange.answer)):
             key = now.thing, now.id
-            lives.setdefault(key, []).append(Telling(now.state, exchange.operation.id, exchange.place, key in deleted))
+            lives.setdefault(key, []).append(
+                StateReport(now.state, exchange.operation.id, exchange.place, key in deleted)
+            )
         if exchange.entry.method == "DELETE":
             deleted |= {key for key in lives if key[1] in exchange.parameters.values()}
     meanings: dict[tuple[Thing, str], str] = {}
@@ -109,11 +111,11 @@ def courses(
                     f"{telling.word!r} of a {thing} is told as {meanings[thing, telling.word]} and ({telling.place}) "
                     f"as {state}; it is taken for the former"
                 )
-    learned = Courses(lives, meanings, after_delete, tuple(dict.fromkeys(unknown)))
+    learned = StateSequences(lives, meanings, after_delete, tuple(dict.fromkeys(unknown)))
     return replace(learned, unknown=(*learned.unknown, *_ambiguous(learned)))
 
 
-def _states(words: Sequence[Telling], arrows: Arrows, beginning: str | None) -> list[str | None]:
+def _states(words: Sequence[StateReport], arrows: Arrows, beginning: str | None) -> list[str | None]:
     """The documented state behind each word: the same word if it can be come to, else what lies on the way."""
     states: list[str | None] = []
     now = _NOTHING
@@ -153,7 +155,7 @@ def reached(state: str, arrows: Arrows) -> set[str]:
     return ahead
 
 
-def _ambiguous(courses: Courses) -> Iterable[str]:
+def _ambiguous(courses: StateSequences) -> Iterable[str]:
     for operation in sorted({telling.operation for ones in courses.lives.values() for telling in ones}):
         counted: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for (thing, _), tellings in courses.lives.items():

@@ -19,7 +19,7 @@ _ID = "{{ id }}"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ErrorSample:
     """The code, text and path of an error, wherever its body has them: the first of each."""
 
     code: str | None
@@ -79,18 +79,18 @@ def learn_errors(
     return learned
 
 
-def error_words(body: Any) -> Said:
+def error_words(body: Any) -> ErrorSample:
     if isinstance(body, dict) and isinstance(messages := body.get("tppMessages"), list) and messages:
         body = messages[0]
     if not isinstance(body, dict):
-        return Said(None, None, None, False)
+        return ErrorSample(None, None, None, False)
     code = next((body[name] for name in _CODES if isinstance(body.get(name), str)), None)
     text = next((body[name] for name in _TEXTS if isinstance(body.get(name), str)), None)
     path = body.get("path")
-    return Said(code, text, path if isinstance(path, str) else None, "path" in body)
+    return ErrorSample(code, text, path if isinstance(path, str) else None, "path" in body)
 
 
-def _every(readable: Sequence[tuple[str, RecognisedExchange, Said]], unknown: list[str]) -> Any:
+def _every(readable: Sequence[tuple[str, RecognisedExchange, ErrorSample]], unknown: list[str]) -> Any:
     samples = []
     for _, exchange, what in readable:
         names = {"code": what.code, "text": what.text, "path": what.path}

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from threading import RLock
 from typing import Self
 
-from xs2a_sandbox.doors.door import Application, Tell
+from xs2a_sandbox.doors.door import Application, RefusalHandler
 from xs2a_sandbox.http.origin import is_local
 from xs2a_sandbox.testing.in_process import LoopThread
 from xs2a_sandbox.testing.intercept import aiohttp_connector, http_client, httpcore_pools, way_out
@@ -25,7 +25,7 @@ class Interception:
     else connects to a port of the web at another host is refused, and listed in `refused`.
     """
 
-    def __init__(self, answer: Application, tell: Tell, loop: LoopThread) -> None:
+    def __init__(self, answer: Application, tell: RefusalHandler, loop: LoopThread) -> None:
         self.refused: list[str] = []
         self._loop = loop
         self._lines = Lines(answer, tell, loop)

@@ -10,8 +10,8 @@ import httptools
 
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.doors.connections import Connections
-from xs2a_sandbox.doors.door import Application, Tell
-from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, Place, Service
+from xs2a_sandbox.doors.door import Application, RefusalHandler
+from xs2a_sandbox.doors.http1 import HttpConnection, ParsedRequest, RequestTarget, Service
 from xs2a_sandbox.doors.wrong_protocol import Endpoint
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.origin import Origin, host_and_port
@@ -32,7 +32,7 @@ class Caller:
 class Lines:
     """Connections that are open from `open` to `close`; threads may share it."""
 
-    def __init__(self, answer: Application, tell: Tell, loop: LoopThread) -> None:
+    def __init__(self, answer: Application, tell: RefusalHandler, loop: LoopThread) -> None:
         self._answer = answer
         self._tell = tell
         self._loop = loop
@@ -89,15 +89,15 @@ class _BankEnd(HttpConnection):
         super().__init__(service)
         self._origin = origin
 
-    def place(self, url: bytes, headers: Headers) -> Place:
+    def place(self, url: bytes, headers: Headers) -> RequestTarget:
         parsed = httptools.parse_url(url)
         target = (parsed.path or b"/") + (b"?" + parsed.query if parsed.query else b"")
         host, port = host_and_port("", headers)
         # A client that uses a proxy names its bank in the request alone.
         scheme = self._origin.scheme if parsed.schema is None else parsed.schema.decode("ascii")
-        return Place(target.decode("ascii"), host or self._origin.host, port, scheme)
+        return RequestTarget(target.decode("ascii"), host or self._origin.host, port, scheme)
 
-    def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
+    def request(self, turn: ParsedRequest) -> tuple[Request, Response | None]:
         target, host, port, scheme = turn.place
         return Request(turn.method, target, turn.headers, turn.body, host, scheme, port=port), None
 

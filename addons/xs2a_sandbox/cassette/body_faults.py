@@ -12,12 +12,12 @@ _UNKNOWN = "unknownToTheInterface"
 _PAGE = b"<!doctype html><title>Maintenance</title><p>We will be back soon.\n"
 
 
-def spoiled(response: Response) -> Response | None:
+def corrupt(response: Response) -> Response | None:
     """The answer with what its `fault` does to its content; None where it has nothing that this could change."""
     if response.fault == "html":
         kept = tuple(pair for pair in response.headers if pair[0].lower() != "content-type")
         return Response(response.status, (("Content-Type", "text/html"), *kept), _PAGE)
-    if response.fault not in SPOILS or response.rest is not None or not response.body:
+    if response.fault not in BODY_FAULTS or response.rest is not None or not response.body:
         return None
     if not is_json(media_type(Headers(response.headers).get("content-type"))):
         return None
@@ -68,5 +68,5 @@ _CHANGES: dict[str, Callable[[Any], Any]] = {
     "no-next-page": _without_next,
     "wrong-shape": lambda value: [value],
 }
-SPOILS = frozenset({*_CHANGES, "half-json", "html"})
+BODY_FAULTS = frozenset({*_CHANGES, "half-json", "html"})
 """The faults of an answer's content."""

@@ -1,4 +1,4 @@
-"""The lane alone: who is answered in it, who is passed on, and how."""
+"""Our own HTTP/1.1 proxy alone: who is answered in it, who is passed on, and how."""
 
 import asyncio
 import gc
@@ -28,7 +28,7 @@ from tests.support.doors import (
 )
 from tests.support.roads import body, proxy_doors, status
 from xs2a_sandbox.doors.connections import Connections
-from xs2a_sandbox.doors.lane import ESTABLISHED
+from xs2a_sandbox.doors.http1_proxy import ESTABLISHED
 from xs2a_sandbox.doors.mitmproxy_master import SandboxMaster
 from xs2a_sandbox.doors.proxy import ProxyDoors, ensure_ca
 from xs2a_sandbox.doors.tls import Tls
@@ -95,8 +95,8 @@ def test_http_2_is_passed_on_with_its_tunnel(
     passed_on: list[str], doors: ProxyDoors, confdir: Path, alpn: tuple[str, ...], modes: list[str], version: str
 ) -> None:
     trust = trusting(confdir / "mitmproxy-ca-cert.pem", *alpn)
-    way_in = f"http://ci:x@127.0.0.1:{doors.proxy_port}"
-    with httpx.Client(proxy=way_in, verify=trust, http2=True, trust_env=False, timeout=DEADLINE) as http:
+    protocol_factory = f"http://ci:x@127.0.0.1:{doors.proxy_port}"
+    with httpx.Client(proxy=protocol_factory, verify=trust, http2=True, trust_env=False, timeout=DEADLINE) as http:
         answers = [http.get(f"https://{HOST}/v1/{number}") for number in range(3)]
     assert [answer.http_version for answer in answers] == [version] * 3
     assert [answer.json()["target"] for answer in answers] == ["/v1/0", "/v1/1", "/v1/2"]
@@ -301,8 +301,8 @@ def test_an_answer_of_megabytes_arrives_whole(confdir: Path) -> None:
 
     with opened(lambda: proxy_doors(answer, confdir)) as (doors, _):
         trust = trusting(confdir / "mitmproxy-ca-cert.pem")
-        way_in = f"http://127.0.0.1:{doors.proxy_port}"
-        with httpx.Client(proxy=way_in, verify=trust, trust_env=False, timeout=DEADLINE) as http:
+        protocol_factory = f"http://127.0.0.1:{doors.proxy_port}"
+        with httpx.Client(proxy=protocol_factory, verify=trust, trust_env=False, timeout=DEADLINE) as http:
             assert len(http.get(f"https://{HOST}/v1").content) == 5_000_000
 
 

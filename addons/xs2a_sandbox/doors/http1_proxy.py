@@ -1,4 +1,4 @@
-"""The lane of HTTP/1.1 past mitmproxy, on the proxy port and on the TLS port.
+"""Our own proxy for HTTP/1.1, beside mitmproxy, on the proxy port and on the TLS port.
 
 Who speaks HTTP/1.1, plainly or over TLS, is answered here. All others are passed on to mitmproxy with what they have
 said, before they have heard anything but the answer to a CONNECT.
@@ -10,7 +10,7 @@ from typing import Protocol
 
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connection
-from xs2a_sandbox.doors.http1 import HttpConnection, HttpTurn, NotAnswered, Place, Service, split_url
+from xs2a_sandbox.doors.http1 import HttpConnection, NotAnswered, ParsedRequest, RequestTarget, Service, split_url
 from xs2a_sandbox.doors.tls import CERTIFICATES, Certificates, Tls
 from xs2a_sandbox.doors.wrong_protocol import HANDSHAKE, PROXY, TLS_PORT, TUNNEL, Endpoint
 from xs2a_sandbox.http import Headers, Request, Response
@@ -35,7 +35,7 @@ class PassOn(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class Http1Proxy:
     """All that the connections to one port share."""
 
     service: Service
@@ -64,10 +64,10 @@ class _Tunnel:
 class _Lane(HttpConnection):
     """HTTP/1.1, or another protocol, as the first byte tells."""
 
-    def __init__(self, lane: Lane, endpoint: Endpoint, connection: Connection | None = None) -> None:
-        super().__init__(lane.service, connection)
+    def __init__(self, proxy: Http1Proxy, endpoint: Endpoint, connection: Connection | None = None) -> None:
+        super().__init__(proxy.service, connection)
         self.endpoint = endpoint
-        self._lane = lane
+        self._proxy = proxy
         self._is_decided = False
 
     def data_received(self, data: bytes) -> None:
@@ -77,7 +77,7 @@ class _Lane(HttpConnection):
                 return
         super().data_received(data)
 
-    def answer_in_turn(self, turn: HttpTurn, rest: bytes) -> None:
+    def answer_in_turn(self, turn: ParsedRequest, rest: bytes) -> None:
         self._turns.append(turn)
         if rest:
             self._feed(rest)
@@ -90,16 +90,16 @@ class _Lane(HttpConnection):
 class _Proxy(_Lane):
     """Reads what is asked of a proxy."""
 
-    def __init__(self, lane: Lane) -> None:
-        super().__init__(lane, PROXY)
+    def __init__(self, proxy: Http1Proxy) -> None:
+        super().__init__(proxy, PROXY)
 
     def turns_off(self, start: bytes) -> bool:
         if start.startswith(HANDSHAKE):
-            self._lane.pass_on(self.transport, self.leave(), start)
+            self._proxy.pass_on(self.transport, self.leave(), start)
             return True
         return False
 
-    def place(self, url: bytes, headers: Headers) -> Place:
+    def place(self, url: bytes, headers: Headers) -> RequestTarget:
         scheme, authority, target = split_url(url)
         authority = authority or headers.first.get("host", "")
         pair = split_authority(authority)
@@ -107,12 +107,12 @@ class _Proxy(_Lane):
             raise NotAnswered(_NO_HOST)
         host, port = pair
         scheme = scheme or "http"
-        return Place(target, host, PORTS[scheme] if port is None else port, scheme)
+        return RequestTarget(target, host, PORTS[scheme] if port is None else port, scheme)
 
-    def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
-        user, is_admitted = door.login(turn.headers.first.get(_LOGIN, ""), self._lane.secret)
+    def request(self, turn: ParsedRequest) -> tuple[Request, Response | None]:
+        user, is_admitted = door.login(turn.headers.first.get(_LOGIN, ""), self._proxy.secret)
         request = _request(turn, self.endpoint, user)
-        return request, None if is_admitted else door.STRANGER
+        return request, None if is_admitted else door.PROXY_AUTH_REQUIRED
 
     def connect(self, authority: str, headers: Headers, goes_on: bool, rest: bytes) -> None:
         host, port = split_authority(authority) or ("", None)
@@ -123,17 +123,17 @@ class _Proxy(_Lane):
             self.refuse(_BEHIND_OTHERS)
             return
         login = headers.first.get(_LOGIN)
-        user, is_admitted = door.login(login or "", self._lane.secret)
+        user, is_admitted = door.login(login or "", self._proxy.secret)
         if not is_admitted:
-            place = Place(authority, host, port, "https")
-            self.answer_in_turn(HttpTurn("CONNECT", place, headers, b"", goes_on, takes_chunks=True), rest)
+            place = RequestTarget(authority, host, port, "https")
+            self.answer_in_turn(ParsedRequest("CONNECT", place, headers, b"", goes_on, takes_chunks=True), rest)
             return
         connect = f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n"
         connect += "\r\n" if login is None else f"Proxy-Authorization: {login}\r\n\r\n"
         connection = self.leave()
         connection.begins()
         tunnel = _Tunnel(host, address(host, port), user, connect.encode("latin-1"))
-        inside = _Inside(self._lane, TUNNEL, connection, tunnel)
+        inside = _Inside(self._proxy, TUNNEL, connection, tunnel)
         self.transport.set_protocol(inside)
         inside.connection_made(self.transport)
         self.transport.write(ESTABLISHED)
@@ -145,9 +145,9 @@ class _Inside(_Lane):
     """Reads what is asked in a tunnel, or of the TLS port, where it is over TLS in any case."""
 
     def __init__(
-        self, lane: Lane, endpoint: Endpoint, connection: Connection | None = None, tunnel: _Tunnel | None = None
+        self, proxy: Http1Proxy, endpoint: Endpoint, connection: Connection | None = None, tunnel: _Tunnel | None = None
     ) -> None:
-        super().__init__(lane, endpoint, connection)
+        super().__init__(proxy, endpoint, connection)
         self._tunnel = tunnel
         self._scheme = "http"
 
@@ -155,7 +155,7 @@ class _Inside(_Lane):
         if start.startswith(HANDSHAKE):
             self._scheme = "https"
             host = self._tunnel.host if self._tunnel else self.transport.get_extra_info("sockname")[0]
-            tls = Tls(host, self._lane.certificates, self, self._pass_on)
+            tls = Tls(host, self._proxy.certificates, self, self._pass_on)
             raw = self.transport
             raw.set_protocol(tls)
             tls.connection_made(raw)
@@ -166,24 +166,24 @@ class _Inside(_Lane):
             return True
         return False
 
-    def place(self, url: bytes, headers: Headers) -> Place:
+    def place(self, url: bytes, headers: Headers) -> RequestTarget:
         scheme, authority, target = split_url(url)
         if scheme and scheme != self._scheme:
             raise NotAnswered(_OTHER_SCHEME)
-        return Place(target, *host_and_port(authority, headers), self._scheme)
+        return RequestTarget(target, *host_and_port(authority, headers), self._scheme)
 
-    def request(self, turn: HttpTurn) -> tuple[Request, Response | None]:
+    def request(self, turn: ParsedRequest) -> tuple[Request, Response | None]:
         certificates = self.transport.get_extra_info(CERTIFICATES)
         if self._tunnel:
             return _request(turn, self.endpoint, self._tunnel.user, self._tunnel.address, certificates), None
         return _request(turn, self.endpoint, certificates=certificates), None
 
     def _pass_on(self, transport: asyncio.Transport, start: bytes) -> None:
-        self._lane.pass_on(transport, self.leave(), start, self._tunnel.connect if self._tunnel else b"")
+        self._proxy.pass_on(transport, self.leave(), start, self._tunnel.connect if self._tunnel else b"")
 
 
 def _request(
-    turn: HttpTurn,
+    turn: ParsedRequest,
     endpoint: Endpoint,
     user: str | None = None,
     tunnel: str | None = None,

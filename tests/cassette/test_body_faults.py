@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from xs2a_sandbox.cassette.spoil import spoiled
+from xs2a_sandbox.cassette.body_faults import corrupt
 from xs2a_sandbox.http import Response
 
 _JSON = (("Content-Type", "application/json"), ("X-Request-ID", "1"))
@@ -19,7 +19,7 @@ def answer(fault: str, body: object = LIST) -> Response:
 
 
 def content(fault: str) -> object:
-    changed = spoiled(answer(fault))
+    changed = corrupt(answer(fault))
     assert changed
     assert changed.fault is None
     return json.loads(changed.body)
@@ -56,7 +56,7 @@ def test_the_shape_is_another() -> None:
 
 def test_half_of_the_json_is_there() -> None:
     whole = answer("half-json")
-    changed = spoiled(whole)
+    changed = corrupt(whole)
 
     assert changed
     assert whole.body.startswith(changed.body)
@@ -65,7 +65,7 @@ def test_half_of_the_json_is_there() -> None:
 
 
 def test_a_page_is_said_to_be_one() -> None:
-    changed = spoiled(answer("html"))
+    changed = corrupt(answer("html"))
 
     assert changed
     assert changed.headers == (("Content-Type", "text/html"), ("X-Request-ID", "1"))
@@ -76,11 +76,11 @@ def test_a_page_is_said_to_be_one() -> None:
     ("fault", "body"), [("empty-lists", {"a": []}), ("no-next-page", {"next": 1}), ("empty-lists", {"a": 1})]
 )
 def test_what_is_not_there_cannot_change(fault: str, body: object) -> None:
-    assert spoiled(answer(fault, body)) is None
+    assert corrupt(answer(fault, body)) is None
 
 
 def test_other_content_and_other_faults_stay() -> None:
-    assert spoiled(Response(204, (), b"", "half-json")) is None
-    assert spoiled(Response(200, (("Content-Type", "text/plain"),), b"[1]", "empty-lists")) is None
-    assert spoiled(Response(200, _JSON, b"not json", "empty-lists")) is None
-    assert spoiled(answer("reset")) is None
+    assert corrupt(Response(204, (), b"", "half-json")) is None
+    assert corrupt(Response(200, (("Content-Type", "text/plain"),), b"[1]", "empty-lists")) is None
+    assert corrupt(Response(200, _JSON, b"not json", "empty-lists")) is None
+    assert corrupt(answer("reset")) is None
