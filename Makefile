@@ -52,8 +52,10 @@ run test test-slow test-lowest test-newest bench bench-peers: export PYTHONDONTW
 test: $(STAMP) browser redis clients
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -rs -m "not slow" $(ARGS)
 
+# A few at a time: else one process begins with all that is in the folders up to tests/clients, which is most of the time, while
+# the others have tests of the contract, and wait for it at the end.
 test-slow: $(STAMP) browser redis clients sslyze
-	$(BIN)/python -m pytest -n 3 -rs -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
+	$(BIN)/python -m pytest -n 3 --maxschedchunk 4 -rs -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
 
 MINUTES := 30
 
