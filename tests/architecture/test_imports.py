@@ -39,7 +39,7 @@ BENEATH = {
 }
 """Of the folders in folders those that the rest of theirs stands on, with what they import of it."""
 
-GROUND = ("errors", "clock", "bundled")
+GROUND = ("errors", "clock", "bundled", "plugins")
 MITMPROXY = ("doors/", "recording/importers/")
 CONNECTIONS = ("upstream/", "control/client.py")
 """What opens connections: to real banks, and from the commands to a running sandbox."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.support.writing import BANK, engine, rules
 from xs2a_sandbox.bank import Bank
@@ -129,8 +130,8 @@ def test_a_rule_may_leave_it_to_the_real_bank(bank: Bank) -> None:
     assert decision.rule
     leaving = replace(decision.rule, behaviour=replace(decision.rule.behaviour, bank=True))
 
-    assert decision._replace(rule=leaving).is_left_to_bank
-    assert not decision._replace(rule=leaving, kind="requirement").is_left_to_bank
+    assert structs.replace(decision, rule=leaving).is_left_to_bank
+    assert not structs.replace(decision, rule=leaving, kind="requirement").is_left_to_bank
 
 
 def test_who_is_silent_answers_nothing_but_for_rules_that_name_it(bank: Bank) -> None:

@@ -85,7 +85,10 @@ class TestMistakes:
         [
             ("prot: 1", "1:1: error unknown-key: unknown key prot; did you mean port?"),
             ("proxy-port: 1", "1:1: error unknown-key: unknown key proxy-port; did you mean proxy_port?"),
-            ("mode: recrod", '1:7: error wrong-value: must be "simulate", "spy", "record" or "compare", not "recrod"'),
+            (
+                "mode: recrod",
+                "1:7: error wrong-value: mode must be one of simulate, spy, record, compare; did you mean record?",
+            ),
             ("banks: [{url: x}]", "1:8: error wrong-value: banks[0].url must be a URL such as"),
             ("banks: [{host: x}]", "1:10: error unknown-key: unknown key host"),
             ("port: 70000", "1:7: error wrong-value: must be at most 65535, not 70000"),

@@ -102,7 +102,7 @@ def names_on(page: str) -> set[str]:
 # Blocks
 
 
-ELSEWHERE_TRIED = ("lint.md", "your-own-bank.md")
+ELSEWHERE_TRIED = ("lint.md", "plugins.md", "your-own-bank.md")
 """Pages whose cassettes go with what stands around them."""
 
 
@@ -299,7 +299,7 @@ def test_every_setting_is_in_the_command_line_page(setting: Any) -> None:
 
 
 COMMANDS = "serve record compare watch testdata lint explain new-case coverage init reset state clock journal".split()
-COMMANDS += "import derive export".split()
+COMMANDS += "import derive export plugins".split()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

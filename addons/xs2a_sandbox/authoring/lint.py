@@ -11,7 +11,7 @@ from xs2a_sandbox.authoring.lint_bodies import check_bodies
 from xs2a_sandbox.authoring.lint_members import Members, expressions
 from xs2a_sandbox.authoring.lint_oauth import check_oauth
 from xs2a_sandbox.bank import TestData, loading, testdata
-from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bank.handlers.table import named
 from xs2a_sandbox.bank.testdata import Overlay, overlay
 from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule
@@ -187,7 +187,7 @@ def _of_bank(settings: Settings, files: loading.LoadedFiles) -> list[Problem]:
         problems += lint_answers.check_fixed(by, interface, schemas)
         problems += dry_run(by, interface, schemas, data, settings.clock)
         problems += check_bodies(by, None if isinstance(by, Operation) else _operation(by, interface))
-    members = Members(interface, NAMED, data.collections)
+    members = Members(interface, named(), data.collections)
     for by in owners:
         operation = by if isinstance(by, Operation) else interface.operations.get(by.operation or "")
         # A later layer may let an operation take less than a rule below it was written for.

@@ -13,7 +13,7 @@ from xs2a_sandbox.authoring import lint
 from xs2a_sandbox.authoring.case_from_exchange import case_from
 from xs2a_sandbox.authoring.samples import of_schema
 from xs2a_sandbox.bank import TestData, loading
-from xs2a_sandbox.bank.handlers.table import HANDLERS
+from xs2a_sandbox.bank.handlers.table import named
 from xs2a_sandbox.cassette import Call, Interface, Operation
 from xs2a_sandbox.cassette.answers import without_nulls
 from xs2a_sandbox.cassette.call import Session
@@ -287,7 +287,7 @@ def _answer(operation: Operation, interface: Interface, schemas: Schemas, status
 
 def _error(operation: Operation, interface: Interface, status: int) -> Any:
     """An error as the dialect says it; with the code that the operation has for that status, if it has one."""
-    handler = HANDLERS.get(operation.behaviour.handler or "")
+    handler = named().get(operation.behaviour.handler or "")
     names = sorted(handler.with_options(operation.behaviour.options or {}).raises) if handler else []
     usual = [interface.errors[name] for name in (*names, "format-error", "busy") if name in interface.errors]
     row = next((error for error in usual if error.status(operation.id) == status and error.body is None), None)

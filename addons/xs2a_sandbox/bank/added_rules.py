@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from xs2a_sandbox.bank.bank import Bank
-from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bank.handlers.table import named
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.cassette.model import Cassette
@@ -68,4 +68,4 @@ def addition(kept: Mapping[str, Any]) -> Addition:
 
 
 def _laid_over(bank: Bank, added: Sequence[Sequence[Cassette]]) -> Interface:
-    return layers.with_rules(bank.interface, added, bank.schemas, NAMED, bank=bank.real.can_be_asked)
+    return layers.with_rules(bank.interface, added, bank.schemas, named(), bank=bank.real.can_be_asked)

@@ -1,6 +1,7 @@
 """Checks that strict banks make of every request before they look at what it is for, in their order."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from xs2a_sandbox.bank import client_certificate, presented_token, request_rules, signed_requests
 from xs2a_sandbox.bank.client_certificate import ReadTrust
@@ -8,7 +9,16 @@ from xs2a_sandbox.bank.handlers import token
 from xs2a_sandbox.cassette import Call, Operation
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import digest
+from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.signatures.rules import SignatureRules
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check that a plugin makes of every request to an operation; `judge` returns what it refuses, if anything."""
+
+    name: str
+    judge: Callable[[Call, Operation], BankError | None]
 
 
 def check(call: Call, operation: Operation, signatures: SignatureRules, trust: ReadTrust) -> None:
@@ -30,6 +40,9 @@ def check(call: Call, operation: Operation, signatures: SignatureRules, trust: R
         _object(call, "redirect", request_rules.redirect_mistakes(call))
     if call.judges("validity"):
         _object(call, "validity", request_rules.validity_mistakes(call, operation))
+    for added in plugins().added("checks"):
+        if call.judges(added.name):
+            _object(call, added.name, [added.judge(call, operation)])
 
 
 def _object(call: Call, check: str, errors: Iterable[BankError | None]) -> None:

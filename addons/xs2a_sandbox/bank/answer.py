@@ -59,7 +59,9 @@ class Answer(msgspec.Struct, frozen=True):
         """Headers that name who has answered, and what a stricter bank would have refused."""
         rule = (("X-Sandbox-Rule", self.rule),) if self.rule else ()
         amended = (("X-Sandbox-Amended", ", ".join(self.amended)),) if self.amended else ()
+        if not self.objections:
+            return (("X-Sandbox-Source", self.source), *rule, *amended)
         # Apps take the list apart at its semicolons.
         text = "; ".join(text.replace("; ", ", ") for text in self.objections).encode("ascii", "replace").decode()
-        objections = ((STRICT, "".join(c if c.isprintable() else "?" for c in text)),) if text else ()
-        return (("X-Sandbox-Source", self.source), *rule, *amended, *objections)
+        objections = (STRICT, "".join(c if c.isprintable() else "?" for c in text))
+        return (("X-Sandbox-Source", self.source), *rule, *amended, objections)

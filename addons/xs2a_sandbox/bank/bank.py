@@ -14,7 +14,7 @@ from xs2a_sandbox.bank import admission, client_certificate, owners, presented_t
 from xs2a_sandbox.bank.answer import Answer, Source
 from xs2a_sandbox.bank.client_certificate import ReadTrust, trust_nobody
 from xs2a_sandbox.bank.handlers.approaches import LOGIN
-from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
+from xs2a_sandbox.bank.handlers.table import named
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
 from xs2a_sandbox.bank.sca_pages.words import Words, words
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
@@ -286,7 +286,7 @@ class Bank:
         scope = call.scope()
         answers = behaviour.respond
         if behaviour.handler:
-            handler = HANDLERS[behaviour.handler]
+            handler = named()[behaviour.handler]
             call.options = {**handler.defaults, **call.options}
             scope["result"] = handler(call)
             if call.checks is not NONE:
@@ -409,7 +409,7 @@ def _act(action: Action, call: Call, scope: Scope) -> None:
     if action.when and not action.when(scope):
         result = None
     else:
-        run = ACTIONS[action.name]
+        run = named()[action.name]
         before, call.options = call.options, {**run.defaults, **render(action.options, scope)}
         result = run(call)
         call.options = before

@@ -1,7 +1,9 @@
 """The decision who answers a request, taken once: the bank performs it, and `explain` shows it."""
 
 from collections.abc import Callable, Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 from xs2a_sandbox.cassette import requirements
 from xs2a_sandbox.cassette.call import Call
@@ -28,12 +30,12 @@ type Amendments = tuple[tuple[Rule, Parameters], ...]
 type Admission = Callable[[Call, Operation], None]
 
 
-class Decision(NamedTuple):
+class Decision(msgspec.Struct, frozen=True):
     """The rule, else the operation, answers; `error` says why it does not, or why nobody does.
 
     `amendments` are stronger rules that change the answer.
 
-    A named tuple, as every request makes one.
+    A struct, as every request makes one.
     """
 
     kind: Kind

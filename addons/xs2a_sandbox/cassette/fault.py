@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 import msgspec
+from msgspec import structs
 
 from xs2a_sandbox.cassette import reader
 from xs2a_sandbox.cassette.amend import Amendment
@@ -213,7 +214,7 @@ def apply(faults: Sequence[Fault], decision: Decision, interface: Interface, loo
     answering = next((fault for fault in faults if fault.answering or fault.rule), None)
     if answering:
         decision = _decided(answering, decision, interface, lookup, call)
-    return decision._replace(amendments=(*amendments, *decision.amendments))
+    return structs.replace(decision, amendments=(*amendments, *decision.amendments))
 
 
 def _decided(fault: Fault, decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
@@ -230,6 +231,6 @@ def _decided(fault: Fault, decision: Decision, interface: Interface, lookup: Loo
             raise BankError("format-error", expected=f"{fault.description}: the rule {rule.id} {why}")
         parameters = there.get(rule.id, lookup.parameters)
         if rule.behaviour.amend:
-            return decision._replace(amendments=((rule, parameters), *decision.amendments))
+            return structs.replace(decision, amendments=((rule, parameters), *decision.amendments))
     call.operation, call.path = (lookup.operation.id if lookup.operation else None), parameters
     return Decision("rule", rule, lookup.operation, parameters, call, None, decision.amendments)

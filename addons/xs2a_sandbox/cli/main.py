@@ -14,6 +14,7 @@ from xs2a_sandbox.cli import (
     docs,
     explain,
     journal,
+    plugin_list,
     recordings,
     serve,
     signatures,
@@ -21,6 +22,7 @@ from xs2a_sandbox.cli import (
     tpp,
 )
 from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake, check_system
+from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.upstream import tls
 
 
@@ -29,7 +31,13 @@ class _Mistake(click.ClickException):
 
 
 class _Commands(click.Group):
-    """Says a user's mistake in words, and takes ^C for an answer."""
+    """Says a user's mistake in words, and takes ^C for an answer. Plugins may have further commands."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return [*super().list_commands(context), *_added()]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        return super().get_command(context, name) or _added().get(name)
 
     def invoke(self, context: click.Context) -> Any:
         try:
@@ -80,8 +88,13 @@ for _command in (
     signatures.sign,
     signatures.verify,
     journal.journal,
+    plugin_list.plugins,
 ):
     cli.add_command(_command)
+
+
+def _added() -> dict[str, click.Command]:
+    return {str(command.name): command for command in plugins().added("commands")}
 
 
 def main() -> None:

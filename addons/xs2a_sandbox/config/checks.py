@@ -4,13 +4,15 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from xs2a_sandbox.plugins import plugins
+
 Profile = Literal["documented", "strict"]
 
 CHECK_NAMES = (
     "certificate", "digest", "frequency", "idempotency", "one-off", "redirect", "rights", "signature", "token",
     "validity",
 )  # fmt: skip
-"""All that there are."""
+"""Those that are made here; plugins may have more."""
 
 _MAY_BE_MISSING = frozenset({"certificate", "signature"})
 """Those of what some banks do without: they refuse requests that lack it where they are named."""
@@ -42,7 +44,7 @@ class Checks:
     @classmethod
     def of(cls, profile: str, names: Collection[str]) -> "Checks":
         """The checks of a profile, and those that are named beside it."""
-        everything = frozenset(CHECK_NAMES)
+        everything = frozenset(check_names())
         if profile == "strict":
             return cls(everything, strict=True, demanding=_MAY_BE_MISSING & set(names))
         if not names:
@@ -50,6 +52,11 @@ class Checks:
         refusing = frozenset(names) & everything
         warning = everything - refusing if WARN in names else frozenset()
         return cls(refusing, warning, demanding=_MAY_BE_MISSING & refusing)
+
+
+def check_names() -> tuple[str, ...]:
+    """All checks, those of plugins included."""
+    return (*CHECK_NAMES, *(check.name for check in plugins().added("checks")))
 
 
 NONE = Checks()

@@ -9,6 +9,9 @@ from typing import Any, Literal
 from xs2a_sandbox.clock import EXPECTED_TIME
 from xs2a_sandbox.config import readers
 from xs2a_sandbox.config.checks import CHECK_NAMES, WARN
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.errors import Misspelled
+from xs2a_sandbox.plugins import plugins
 
 PREFIX = "XS2A_SANDBOX_"
 VAULT_PASSPHRASE = f"{PREFIX}VAULT_KEY"
@@ -150,7 +153,7 @@ CHECKS = SettingKind(
     f"a list of checks: {', '.join(CHECK_NAMES)}; or {WARN}",
     readers.checks,
     "|".join((*CHECK_NAMES, WARN)),
-    {"type": "array", "items": {"enum": [*CHECK_NAMES, WARN]}},
+    {"type": "array", "items": {"type": "string", "examples": [*CHECK_NAMES, WARN]}},
 )
 PROFILE = choice("documented", "strict")
 REPORTS = several(f"files that end in {', '.join(readers.REPORTS)}, in a folder that exists", readers.reports, "FILE")
@@ -166,7 +169,16 @@ DURATION = SettingKind(
     },
     definition="duration",
 )
-MODE = choice(*MODES)
+
+
+def _mode(written: Any, directory: Path) -> Any:
+    names = (*MODES, *(name for name, _ in plugins().added("modes")))
+    if written not in names:
+        raise Misspelled(did_you_mean(str(written), names))
+    return written
+
+
+MODE = SettingKind(f"one of {', '.join(MODES)}", _mode, "|".join(MODES), {"type": "string", "examples": list(MODES)})
 COUNT = SettingKind(
     "a number from 1 to 100000",
     readers.count,

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled, quirks, scenarios
 from xs2a_sandbox.clock import TOO_FAR, read_time
-from xs2a_sandbox.config.checks import CHECK_NAMES, WARN
+from xs2a_sandbox.config.checks import WARN, check_names
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Misspelled
 from xs2a_sandbox.http.origin import Origin, split_authority
@@ -180,7 +180,7 @@ def networks(written: Any, directory: Path) -> tuple[Network, ...]:
 
 
 def checks(written: Any, directory: Path) -> tuple[str, ...]:
-    names, known = _words(written), (*CHECK_NAMES, WARN)
+    names, known = _words(written), (*check_names(), WARN)
     for name in names:
         if name not in known:
             raise _misspelled(name, names, known)

@@ -3,8 +3,9 @@
 Who may use it is the guard's to say. It speaks JSON of its own, not the bank's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Protocol
 
 from xs2a_sandbox.bank import Banks
@@ -24,6 +25,7 @@ from xs2a_sandbox.http.messages import NOT_KEPT, json_answer
 from xs2a_sandbox.http.own_path import ROOT
 from xs2a_sandbox.journal.journal import Journal, Journaled
 from xs2a_sandbox.journal.metrics import CONTENT_TYPE, Metrics
+from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.state import Documents, RemoteStore, Store, documents
 from xs2a_sandbox.state.attempts import commit, run_transaction
 from xs2a_sandbox.state.session import DEFAULT, is_session_name
@@ -35,8 +37,9 @@ _WARNINGS = 5
 
 def is_control(request: Request, segments: Sequence[str]) -> bool:
     """Tells if it controls the sandbox: never through the proxy or the TLS door, where it is an unknown path."""
-    names = len(segments) > 1 and segments[0] == ROOT and (segments[1] in NAMES or segments[1] == _METRICS)
-    return names and request.door in ("direct", "process")
+    if len(segments) < 2 or segments[0] != ROOT or request.door not in ("direct", "process"):
+        return False
+    return segments[1] in (_METRICS, *(route.segments[0] for route in _routes()))
 
 
 WARNING = "X-Sandbox-Warning"
@@ -595,13 +598,16 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
 )
 """All that can be asked; docs/control-openapi.yaml is written from it, and `Client` has a method for each."""
 
-NAMES = frozenset(route.segments[0] for route in ROUTES)
+
+def _routes() -> Iterator[ControlRoute[Control]]:
+    """All routes, those of plugins included."""
+    return chain(ROUTES, plugins().added("control_routes"))
 
 
 def find(method: str, segments: Sequence[str]) -> tuple[ControlRoute[Control], tuple[str, ...]]:
     """The route, and what stands in its path where that is open. Raises Refused."""
     path = "/" + "/".join(segments)
-    there = [(route, names) for route in ROUTES if (names := route.names(segments[1:])) is not None]
+    there = [(route, names) for route in _routes() if (names := route.names(segments[1:])) is not None]
     if not there:
         raise Refused(
             404, "path-unknown", f"the control interface has no {path}; /_sandbox/docs/control.md says what it has"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from xs2a_sandbox.bank import Answer, Banks, TestData
 from xs2a_sandbox.clock import REAL, Clock
+from xs2a_sandbox.config.kinds import Mode
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.api import Control, is_control
@@ -28,12 +29,14 @@ from xs2a_sandbox.engine.steps.journaling import Journaling, Listener, PassTime,
 from xs2a_sandbox.engine.steps.landing import Landing
 from xs2a_sandbox.engine.steps.response_cache import ResponseCache
 from xs2a_sandbox.engine.transactions import Transactions
+from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.journal.display import Display
 from xs2a_sandbox.journal.journal import Journal
 from xs2a_sandbox.journal.metrics import Metrics
 from xs2a_sandbox.journal.tracing import Tracing
+from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.state import RemoteStore, Store
 
 
@@ -108,8 +111,9 @@ class Stack:
         self.landing = Landing(self.refusing, parts.front_page, self.guard)
         finishing = Finishing(self.landing, parts.seal, parts.display, parts.debug_headers)
         failing = Failing(finishing, self.refusals)
+        listeners = [*([parts.on_exchange] if parts.on_exchange else []), *plugins().added("listeners")]
         self.journaling = Journaling(
-            failing, parts.journal, parts.metrics, parts.on_exchange, parts.tracing, parts.display, parts.pass_time
+            failing, parts.journal, parts.metrics, listeners, parts.tracing, parts.display, parts.pass_time
         )
         # What others write in a distant store is not seen here.
         watched = None if isinstance(parts.store, RemoteStore) else parts.store
@@ -129,6 +133,7 @@ class Stack:
                 "spy": Spy(simulate, parts.egress, self.guard, self.refusals),
                 "record": Record(parts.egress, self.guard, self.transactions),
                 "compare": self.compare,
+                **dict(self._added_modes(parts)),
             },
             ScaPage(self.transactions, lambda page: self.routing.at_bank(page)),
             parts.public_url,
@@ -146,6 +151,14 @@ class Stack:
     async def _answer_as_twin(self, request: Request) -> Answer:
         return await self.refusing(self.routing.find(request, is_twin=True))
 
+    def _added_modes(self, parts: Parts) -> Iterator[tuple[Mode, Destination]]:
+        """Those of plugins. Raises ConfigError for one that cannot be made."""
+        for name, make in plugins().added("modes"):
+            try:
+                yield name, make(parts, self)
+            except Exception as error:
+                raise ConfigError(f"the mode {name} of a plugin cannot be made: {error}") from error
+
     def _own(self, parts: Parts, control: Control) -> Iterator[tuple[Takes, Destination]]:
         """The destinations below `/_sandbox/`, each with what it takes."""
         if parts.console:
@@ -155,3 +168,5 @@ class Stack:
         if parts.front_page:
             yield self.landing.takes, FrontPages(self.transactions, parts.front_page)
         yield is_control, ControlInterface(self.transactions, control, self.guard, parts.banks)
+        for make in plugins().added("paths"):
+            yield make(parts, self)

@@ -71,7 +71,8 @@ class Transactions:
             return result
 
         try:
-            return await run_transaction(self.store, attempt, _reader(request, target, session))
+            reader = _reader(request, target, session) if self.is_shared else None
+            return await run_transaction(self.store, attempt, reader)
         except StoreUnavailable as error:
             self._metrics.counters["state_failures"] += 1
             raise BankError("busy") from error

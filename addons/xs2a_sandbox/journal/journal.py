@@ -8,7 +8,9 @@ from decimal import Decimal
 from itertools import chain, takewhile
 from threading import Lock
 from time import monotonic
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 from xs2a_sandbox.clock import at, instant
 from xs2a_sandbox.config.limits import JOURNALED
@@ -106,7 +108,7 @@ def without_content[E: Exchange](entry: E, personal: bool) -> E:
     )
 
 
-class KeptExchange(NamedTuple):
+class KeptExchange(msgspec.Struct, frozen=True, gc=False):
     """Makes an entry once somebody looks: most never are, and requests wait for what is done before.
 
     Few objects, and none of them shared with the request: what hundreds of requests are made of would be hundreds of

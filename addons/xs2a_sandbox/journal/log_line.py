@@ -4,7 +4,9 @@ import json
 import logging
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+import msgspec
 
 from xs2a_sandbox.clock import stamp
 from xs2a_sandbox.http.target import outline
@@ -13,7 +15,7 @@ _LONGEST = 500
 _log = logging.getLogger("xs2a_sandbox")
 
 
-class LogEntry(NamedTuple):
+class LogEntry(msgspec.Struct, frozen=True, gc=False):
     """An exchange as one line tells it; `source` and `rule` are those of the answer's X-Sandbox-… headers.
 
     `error` is the name of the error of the dialect's table that was answered; `personal` says that real people's data

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.journal.journal import Journal, KeptExchange, Peers, entry_of, packed, without_content
@@ -112,7 +114,8 @@ class SharedJournal(Journal):
             # Its text, or a traceback, could quote what must not be seen.
             log.error("an exchange of the journal could not be redacted (%s)", type(error).__name__)
             displayed = without_content(entry, personal=True)
-        return kept._replace(
+        return structs.replace(
+            kept,
             target=displayed.target,
             headers=packed(displayed.headers.pairs)[0],
             body=displayed.body,
@@ -153,12 +156,12 @@ def _written(kept: KeptExchange) -> bytes:
     """A line of JSON, and the two bodies."""
     head = {
         name: value
-        for name, value in kept._asdict().items()
+        for name, value in structs.asdict(kept).items()
         if name not in ("number", "exchange", "body", "answer_body")
     }
     if kept.certificates is not None:
         head["certificates"] = [b64encode(certificate).decode() for certificate in kept.certificates]
-    line = {"format": _FORMAT, "exchange": kept.exchange._asdict(), "body": len(kept.body), "kept": head}
+    line = {"format": _FORMAT, "exchange": structs.asdict(kept.exchange), "body": len(kept.body), "kept": head}
     return b"".join((json.dumps(line).encode(), b"\n", kept.body, kept.answer_body))
 
 

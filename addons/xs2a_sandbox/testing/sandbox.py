@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from xs2a_sandbox.bank import Bank, Banks, TestData, loading
 from xs2a_sandbox.bank.domain.signing import Family
-from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bank.handlers.table import named
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.dialect import layer_files, layers
 from xs2a_sandbox.cassette.evaluation.values import to_text
@@ -56,7 +56,7 @@ class Blueprint:
 
     def extended(self, more: Sequence[Sequence[Cassette]]) -> Interface:
         """The interface with more layers over those of the files. Raises Unreadable."""
-        return layers.read([*self.layers, *more], self.schemas, NAMED)
+        return layers.read([*self.layers, *more], self.schemas, named())
 
     def answering(self, recorded: Path) -> "Blueprint":
         """The same with the rules of a recording over all others. Raises Unreadable."""

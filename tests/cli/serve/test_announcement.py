@@ -94,6 +94,7 @@ def test_as_one_line_of_json() -> None:
         "frozen_at": None,
         "banks": [],
         "quirks": [],
+        "plugins": [],
         "try": None,
     }
 

@@ -1,5 +1,7 @@
 """All handlers and actions, by the names that cassettes know them by."""
 
+from functools import cache
+
 from xs2a_sandbox.bank.handlers import (
     accounts,
     actions,
@@ -12,6 +14,8 @@ from xs2a_sandbox.bank.handlers import (
     token,
 )
 from xs2a_sandbox.cassette.handler import Handler
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.plugins import plugins
 
 HANDLERS = {
     value.name: value
@@ -21,4 +25,14 @@ HANDLERS = {
 }
 ACTIONS = actions.ACTIONS
 NAMED = HANDLERS | ACTIONS
-"""All that cassettes can name."""
+
+
+@cache
+def named() -> dict[str, Handler]:
+    """All that cassettes can name, those of plugins included. Raises ConfigError where two have one name."""
+    found = dict(NAMED)
+    for handler in plugins().added("handlers"):
+        if handler.name in found:
+            raise ConfigError(f"a plugin has a handler {handler.name}, which is there already: give it another name")
+        found[handler.name] = handler
+    return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http.origin import is_local
+from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.state.redis_url import RedisUrl, is_in_redis
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def announcement(
                 "loop": loop,
                 "frozen_at": settings.frozen_at.isoformat() if settings.frozen_at else None,
                 "quirks": [file.stem for file in settings.quirk],
+                "plugins": list(plugins().loaded.values()),
                 "banks": [{"url": bank.url, "hosts": bank.host_names, "mode": bank.mode} for bank in banks],
                 "try": command,
             }
@@ -55,6 +57,7 @@ def announcement(
         *([f"clock     stands at {settings.frozen_at.isoformat()}"] if settings.frozen_at else []),
         *([f"quirks    {', '.join(file.stem for file in settings.quirk)}"] if settings.quirk else []),
         *(f"bank      {bank.url} {_modes(bank)}" for bank in banks),
+        *(f"plugin    {text}" for text in plugins().loaded.values()),
         *(["", "Try it:", f"  {command}"] if command else []),
     ]
     return "\n".join([*lines, ""])

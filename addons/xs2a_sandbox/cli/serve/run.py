@@ -33,6 +33,7 @@ from xs2a_sandbox.journal import log_line
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.log_writer import LogWriter
 from xs2a_sandbox.journal.serving_log import ServingLog, standing
+from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.recording.derive import counted, derive, report_lines
 from xs2a_sandbox.state import RemoteStore
 
@@ -117,7 +118,8 @@ class ServingRun:
         if engine.parts.comparing:
             engine.parts.comparing.report.say = self._log.note
         if self._worker is None or self._worker.is_teller:
-            for warning in build.warnings(self._settings, engine):
+            failed = (f"the plugin {name} cannot be used: {reason}" for name, reason in plugins().failed.items())
+            for warning in (*failed, *build.warnings(self._settings, engine)):
                 self._log.note(warning, level="warning")
 
     def _ready(self, addresses: Addresses) -> None:

@@ -54,12 +54,14 @@ class Finishing:
                 await answer.beside(response)
             except Exception:
                 log.exception("the exchange could not be compared", extra={"request": route.request})
-        objections = [f"strict would refuse this: {text}" for text in answer.objections]
+        if answer.objections or route.warnings:
+            objections = (f"strict would refuse this: {text}" for text in answer.objections)
+            warnings = (*warnings, *route.warnings, *objections)
         return structs.replace(
             answer,
             response=response.with_headers(*answer.headers) if self.debug_headers else response,
             reason=reason,
-            warnings=(*warnings, *route.warnings, *objections),
+            warnings=warnings,
             is_journaled=is_journaled,
             is_personal=route.is_personal if answer.is_personal is None else answer.is_personal,
         )

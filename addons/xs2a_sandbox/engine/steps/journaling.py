@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from msgspec import structs
@@ -47,7 +47,7 @@ class Journaling:
     step: Step
     journal: Journal
     metrics: Metrics
-    listener: Listener | None
+    listeners: Sequence[Listener]
     tracing: Tracing | None
     display: Display | None
     pass_time: PassTime = sleep
@@ -88,7 +88,7 @@ class Journaling:
     def tell_again(self, request: Request, response: Response, entry: LogEntry, seconds: float) -> None:
         """Tells of an exchange that is the same as one before."""
         try:
-            entry = entry._replace(milliseconds=seconds * 1000, request_id=request_id(request))
+            entry = structs.replace(entry, milliseconds=seconds * 1000, request_id=request_id(request))
             self.metrics.answered(entry, request.door)
             self.journal.add(request, response, entry)
             self._tell_listeners(request, entry)
@@ -98,8 +98,8 @@ class Journaling:
     def _tell_listeners(self, request: Request, entry: LogEntry) -> None:
         if self.tracing:
             self.tracing.answered(request, entry)
-        if self.listener:
-            self.listener(entry)
+        for listener in self.listeners:
+            listener(entry)
 
 
 def displayed_text(text: str, personal: bool, display: Display | None) -> str:
