@@ -51,7 +51,7 @@ NAMES = {
 def rows(confdir: Path, rounds: int, count: int) -> list[Row]:
     """The servers run side by side and are asked in turn, what is compared one after the other."""
     request, response = asyncio.run(_exchange())
-    constant = json.dumps({"headers": door.framed_headers(response, "GET")[:-1], "body": response.body.decode()})
+    constant = json.dumps({"headers": door.frame_headers(response, "GET")[:-1], "body": response.body.decode()})
     with ExitStack() as stack:
         started = {
             kind: stack.enter_context(server(kind, *_arguments(kind, confdir), constant=constant, directory=confdir))

@@ -1,6 +1,6 @@
 """Plugins: installed packages that add to the sandbox, by the entry point group `xs2a_sandbox` (docs/plugins.md)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from xs2a_sandbox.bank.admission import Check
     from xs2a_sandbox.cassette.handler import Handler
+    from xs2a_sandbox.config.modes import Mode
     from xs2a_sandbox.control.api import Control
     from xs2a_sandbox.control.route import ControlRoute
     from xs2a_sandbox.engine.route import Destination
@@ -46,9 +47,9 @@ class Hooks:
         return ()
 
     @hookspec
-    def modes(self) -> "Mapping[str, Callable[[Parts, Stack], Destination]]":
-        """Values of the setting `mode`, each with what makes its destination."""
-        return {}
+    def modes(self) -> "Iterable[Mode]":
+        """Values of the setting `mode`, with what follows from them."""
+        return ()
 
     @hookspec
     def paths(self) -> "Iterable[Callable[[Parts, Stack], tuple[Takes, Destination]]]":
@@ -85,8 +86,7 @@ class Plugins:
         found: list[Any] = []
         for implementation in reversed(getattr(self.manager.hook, hook).get_hookimpls()):
             try:
-                added = implementation.function()
-                found += added.items() if isinstance(added, Mapping) else added
+                found += implementation.function()
             except Exception as error:
                 self.failed[implementation.plugin_name] = f"{hook}: {_text(error)}"
         return found

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.support.engine_client import bundled_engine
-from xs2a_sandbox.authoring.lint import unused
+from xs2a_sandbox.authoring.lint import find_unused
 from xs2a_sandbox.bank.testdata import overlay
 from xs2a_sandbox.bundled import bundled
 
@@ -27,13 +27,13 @@ def unused_in(tmp_path: Path, text: str) -> list[str]:
     file.write_text("testdata: 1\n" + text)
     over = overlay([BUNDLED, file])
     assert [str(p) for p in over.problems] == []
-    problems = unused(over, bundled_engine().interface)
+    problems = find_unused(over, bundled_engine().interface)
     assert {p.code for p in problems} <= {"unused-testdata"}
     return [f"{p.line}:{p.column} {p.text}" for p in problems]
 
 
 def test_what_is_bundled_is_left_alone() -> None:
-    assert unused(overlay([BUNDLED]), bundled_engine().interface) == []
+    assert find_unused(overlay([BUNDLED]), bundled_engine().interface) == []
 
 
 def test_a_null_that_takes_nothing_out(tmp_path: Path) -> None:

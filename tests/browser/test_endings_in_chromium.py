@@ -49,7 +49,7 @@ class Journey:
             self.path = made["_Left"]["self"]["href"]
             return str(made["_Left"]["scaRedirect"]["href"])
         if family == "cancellation":
-            payments = self.client.engine.testdata.at(self.client.engine.parts.started)["payments"]
+            payments = self.client.engine.parts.testdata.at(self.client.engine.parts.started)["payments"]
             id, kept = next((id, p) for id, p in payments.items() if p["transactionStatus"] == "ACTC")
             self.path = f"/v1/{kept['service']}/{kept['product']}/{id}"
             started = self.post(f"{self.path}/cancellation-authorisations")
@@ -115,7 +115,7 @@ def test_break_down(page: Any, client: Client, app: Any, family: str) -> None:
     page.goto(journey.begin(family))
     press(page, page.get_by_role("button", name="Fail technically"))
 
-    assert page.url.startswith(client.engine.public_url)
+    assert page.url.startswith(client.engine.parts.public_url)
     assert journey.status == REFUSED[family]
     press(page, page.get_by_role("link").first)
     assert page.url.startswith(app.url + "/nok")

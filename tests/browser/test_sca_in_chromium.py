@@ -212,7 +212,7 @@ def test_a_basket_and_other_ends(inspector: Inspector, client: Client) -> None:
     consent, _ = link_to_consent(client, *ANNAS)
     members = {"paymentIds": [payment.rpartition("/")[2]], "consentIds": [consent]}
     basket = client.post("/v1/signing-baskets", json=members).json()["basketId"]
-    base = client.engine.public_url
+    base = client.engine.parts.public_url
 
     page.goto(f"{base}/sca/baskets?basket_id={basket}")
     inspector.look("basket")

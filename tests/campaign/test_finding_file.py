@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.campaign.results_made_up import FOLDER, FOUND, ORDER, RESULTS
-from xs2a_sandbox.campaign.finding_file import name_of, read, written
+from xs2a_sandbox.campaign.finding_file import name_of, read, write
 from xs2a_sandbox.errors import UserMistake
 
 
 def test_it_is_short_and_read_as_the_same(tmp_path: Path) -> None:
     file = tmp_path / name_of(FOUND)
-    file.write_text(written(FOUND, RESULTS, FOLDER))
+    file.write_text(write(FOUND, RESULTS, FOLDER))
 
     assert file.name == "initiate-payment-1-reset-after.yaml"
     assert len(file.read_text().splitlines()) <= 20

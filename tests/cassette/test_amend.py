@@ -232,11 +232,11 @@ def test_what_does_not_go_with_an_amendment_is_said(tmp_path: Path, extra: Any, 
 
 
 def test_explaining_names_all_that_took_part(tmp_path: Path) -> None:
-    from xs2a_sandbox.explain.explanation import described
+    from xs2a_sandbox.explain.explanation import describe
     from xs2a_sandbox.http import Request
 
     bank = engine(tmp_path, of(amending("a", status=418), amending("b", body={"b": 1})), bank=LISTING)
-    explanation = described(bank.explain(Request("GET", "/v1/things")))
+    explanation = describe(bank.explain(Request("GET", "/v1/things")))
     assert [one["rule"] for one in explanation["amended"]] == ["b", "a"]
     assert explanation["answer"]["status"] == 418
     assert explanation["by"]["operation"] == "list"

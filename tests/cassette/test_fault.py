@@ -2,7 +2,7 @@
 
 import pytest
 
-from xs2a_sandbox.cassette.fault import compiled, prefer
+from xs2a_sandbox.cassette.fault import compile_fault, prefer
 
 
 def test_a_header_says_several_things() -> None:
@@ -93,4 +93,4 @@ def test_a_mistake_is_told(text: str, told: str) -> None:
 @pytest.mark.parametrize("wish", [{"error": 1}, {"rule": []}, {"status": "503"}, {"delay": 5}, {"fault": None}, {}])
 def test_what_is_of_the_wrong_kind_is_told(wish: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"must be|no status|says nothing"):
-        compiled("fault-1", wish)
+        compile_fault("fault-1", wish)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from xs2a_sandbox.documents import own_file
-from xs2a_sandbox.documents.own_file import opened, read
+from xs2a_sandbox.documents.own_file import open_file, read
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_what_lies_in_the_folder(folder: Path, make: Callable[[Path], Path]) -> 
     file = make(folder)
 
     assert read(file, folder=folder) == b"ours"
-    with opened(file, folder=folder) as stream:
+    with open_file(file, folder=folder) as stream:
         assert stream.read(2) == b"ou"
 
 

@@ -149,7 +149,7 @@ def test_a_cancelled_request_stays_cancelled() -> None:
     ],
 )
 def test_framing(response: Response, method: str, expected: list[tuple[str, str]]) -> None:
-    assert door.framed_headers(response, method) == expected
+    assert door.frame_headers(response, method) == expected
 
 
 @pytest.mark.parametrize(

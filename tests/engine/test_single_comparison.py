@@ -13,7 +13,6 @@ from tests.support.admin import TOKEN, Admin, refused
 from tests.support.doors import Loop
 from tests.support.engine_client import Answer, Client
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.config.kinds import Mode
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
 
@@ -30,7 +29,7 @@ class InLoop(Client):
 
 
 @contextmanager
-def beside(url: str, confdir: Path, mode: Mode) -> Iterator[Admin]:
+def beside(url: str, confdir: Path, mode: str) -> Iterator[Admin]:
     async def start() -> Engine:
         return build(Settings(state="memory:", confdir=confdir, bank=url, mode=mode, to=confdir / "to"))
 

@@ -22,7 +22,7 @@ from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import BankHost
 from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.errors import StoreUnavailable
-from xs2a_sandbox.explain.explanation import described
+from xs2a_sandbox.explain.explanation import describe
 from xs2a_sandbox.http import Headers, Request, to_json
 from xs2a_sandbox.recording.replay import Replay
 from xs2a_sandbox.state import Document, MemoryStore
@@ -108,7 +108,7 @@ def test_the_handler_and_what_it_is_told(tmp_path: Path) -> None:
     def handler_of(path: str, case: str) -> Any:
         consent = {"Consent-ID": facts.consent(), "X-Request-ID": UUID, "X-Case": case}
         request = Request("GET", path, Headers(consent.items()))
-        return described(engine.explain(request))["handler"]
+        return describe(engine.explain(request))["handler"]
 
     links = {"container": "_links", "members": {"balances": "/balances", "transactions": "/transactions"}}
     path = f"/v1/accounts/{facts.covered()}/transactions?bookingStatus=both"
@@ -431,7 +431,7 @@ def same_as_answered(bank: Engine, request: Request) -> None:
     explanation = bank.explain(request)
     answer = asyncio.run(bank.answer(request))
 
-    assert json.loads(to_json(described(explanation)))
+    assert json.loads(to_json(describe(explanation)))
     if explanation.reply:
         assert answer.status == explanation.reply.status
     else:

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from xs2a_sandbox.journal.log_line import LogEntry, line, redacted_path
+from xs2a_sandbox.journal.log_line import LogEntry, line, redact_path
 
 NOW = datetime(2026, 11, 21, 12, 30, 0, 123456, tzinfo=UTC).timestamp()
 READ = LogEntry("default", "GET", "/v1/accounts", 200, 1.234, "handler", "list-accounts")
@@ -54,6 +54,6 @@ def test_a_path_that_cannot_be_redacted_is_not_quoted(caplog):
     def fails(path):
         raise ValueError(f"cannot read {path}")
 
-    assert redacted_path("/v1/accounts/AT611904300234573201", fails) == "/v1/accounts/…"
+    assert redact_path("/v1/accounts/AT611904300234573201", fails) == "/v1/accounts/…"
     assert caplog.messages == ["a path could not be redacted (ValueError)"]
     assert caplog.records[0].exc_info is None

@@ -105,7 +105,7 @@ def test_the_rules_of_two_banks_stand_beside_each_other(tmp_path: Path) -> None:
     theirs = [of(OTHER, f"/v1/things/{n}", n) for n in "def"]
     engine = layered(tmp_path, ours, theirs)
     assert [answer.body for answer in again(engine, *ours, *theirs)] == [f'"{n}"'.encode() for n in "abcdef"]
-    assert list(replay.replaced(engine.interface)) == []
+    assert list(replay.find_replaced(engine.interface)) == []
 
 
 def test_what_is_left_out_of_two_layers_is_said_of_both(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_layer_that_replaces_recorded_rules_of_another_is_said(tmp_path: Path,
     engine = layered(tmp_path, first, second)
     (answer,) = again(engine, taped("/v1/things"))
     assert answer.body == b"2"
-    (line,) = replay.replaced(engine.interface)
+    (line,) = replay.find_replaced(engine.interface)
     (id,) = (id for id in text_ids(tmp_path / "0") if "-list-" in id)
     places = [tmp_path / number / "cassettes/things.yaml" for number in "01"]
     assert line == f"{places[0]}: {places[1]} answers otherwise in place of {id}"
@@ -136,7 +136,7 @@ def test_a_wider_rule_of_a_later_layer_is_said_too(tmp_path: Path) -> None:
     first = [taped("/v1/things?page=1", 1), taped("/v1/things?page=2", 2)]
     engine = layered(tmp_path, first, [of(OTHER, "/v1/things", 3)])
     assert {rule_of(answer) for answer in again(engine, *first)} == {text_ids(tmp_path / "1")[0]}
-    (line,) = replay.replaced(engine.interface)
+    (line,) = replay.find_replaced(engine.interface)
     assert all(id in line for id in text_ids(tmp_path / "0"))
 
 

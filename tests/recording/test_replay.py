@@ -257,9 +257,9 @@ def test_age_is_counted_from_the_recording(here: Path) -> None:
     recorded(here, taped("/v1/konten/a", {}), redact=False)
     said = replayed(here).interface
     day = timedelta(days=1)
-    assert list(replay.outdated(said, START + day, day)) == []
-    assert len(list(replay.outdated(said, START + 2 * day, day))) == 1
-    assert list(replay.outdated(said, datetime(2999, 1, 1, tzinfo=UTC), None)) == []
+    assert list(replay.find_outdated(said, START + day, day)) == []
+    assert len(list(replay.find_outdated(said, START + 2 * day, day))) == 1
+    assert list(replay.find_outdated(said, datetime(2999, 1, 1, tzinfo=UTC), None)) == []
 
 
 def test_a_recording_of_another_key_is_said(here: Path) -> None:

@@ -3,7 +3,7 @@
 import mt940
 import pytest
 
-from xs2a_sandbox.redaction.account_statement import is_statement, redacted_statement
+from xs2a_sandbox.redaction.account_statement import is_statement, redact_statement
 from xs2a_sandbox.redaction.rules import DEFAULT, RedactionRules
 from xs2a_sandbox.redaction.values import ValueRedactor
 
@@ -45,7 +45,7 @@ MT942 = """:20:UMSATZ4711-0815
 
 
 def redacted(text: str, rules: RedactionRules = DEFAULT) -> str:
-    return redacted_statement(text, ValueRedactor(KEY, rules), rules)
+    return redact_statement(text, ValueRedactor(KEY, rules), rules)
 
 
 def pseudonym(name: str, text: str) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from xs2a_sandbox.http.multipart import parts
 from xs2a_sandbox.redaction import body as module
-from xs2a_sandbox.redaction.body import notes, redacted_body
+from xs2a_sandbox.redaction.body import notes, redact_body
 from xs2a_sandbox.redaction.rules import DEFAULT, PathRule, RedactionRules
 from xs2a_sandbox.redaction.values import ValueRedactor
 
@@ -20,7 +20,7 @@ IBAN = "AT611904300234573201"
 
 
 def redacted(body: bytes, media: str = JSON, rules: RedactionRules = DEFAULT) -> bytes:
-    return redacted_body(body, media, ValueRedactor(KEY, rules), rules)
+    return redact_body(body, media, ValueRedactor(KEY, rules), rules)
 
 
 def members(value: Any, rules: RedactionRules = DEFAULT) -> Any:

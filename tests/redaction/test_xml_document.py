@@ -9,7 +9,7 @@ from pycamt.parser import Camt053Parser
 from xs2a_sandbox.http.xml import parse_xml
 from xs2a_sandbox.redaction.rules import DEFAULT, PathRule, RedactionRules
 from xs2a_sandbox.redaction.values import ValueRedactor
-from xs2a_sandbox.redaction.xml_document import redacted_xml, spelled_out
+from xs2a_sandbox.redaction.xml_document import redact_xml, spell_out
 
 KEY = b"k" * 32
 IBAN = "AT611904300234573201"
@@ -59,7 +59,7 @@ CAMT = """<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
 
 def redacted(text: str | bytes, rules: RedactionRules = DEFAULT) -> str:
     body = text.encode() if isinstance(text, str) else text
-    return redacted_xml(body, ValueRedactor(KEY, rules), rules).decode()
+    return redact_xml(body, ValueRedactor(KEY, rules), rules).decode()
 
 
 def values(text: str, name: str) -> list[str]:
@@ -121,13 +121,13 @@ def test_the_form_of_the_document_stays() -> None:
 
 def test_the_very_bytes_stay_where_nothing_is_replaced() -> None:
     body = b"<?xml version='1.0'?>\n<a  x='true'><status>ACSP</status ></a>\n"
-    assert redacted_xml(body, ValueRedactor(KEY, DEFAULT), DEFAULT) is body
+    assert redact_xml(body, ValueRedactor(KEY, DEFAULT), DEFAULT) is body
 
 
 @pytest.mark.parametrize("encoding", ["iso-8859-1", "utf-16", "utf-8"])
 def test_other_encodings_stay(encoding: str) -> None:
     text = CAMT.replace("UTF-8", encoding)
-    new = redacted_xml(text.encode(encoding), ValueRedactor(KEY, DEFAULT), DEFAULT)
+    new = redact_xml(text.encode(encoding), ValueRedactor(KEY, DEFAULT), DEFAULT)
     assert parse_xml(new).docinfo.encoding.lower() == encoding
     assert values(new.decode(encoding).partition("?>")[2], "IBAN") == [redacted_iban()]
 
@@ -208,4 +208,4 @@ class TestRules:
     ],
 )
 def test_names_are_spelled_out(name: str, meaning: str) -> None:
-    assert spelled_out(name) == meaning
+    assert spell_out(name) == meaning

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xs2a_sandbox.engine import Engine
-from xs2a_sandbox.explain.explanation import Explanation, described
+from xs2a_sandbox.explain.explanation import Explanation, describe
 from xs2a_sandbox.explain.request import read
 from xs2a_sandbox.http import Request
 
@@ -17,7 +17,7 @@ def request(method: str, url: str, headers: Mapping[str, str] | None = None, bod
 
 def explained(engine: Engine, method: str, url: str, headers: Mapping[str, str] | None = None, body: Any = None) -> Any:
     """As JSON."""
-    return described(engine.explain(request(method, url, headers, body)))
+    return describe(engine.explain(request(method, url, headers, body)))
 
 
 def by(explanation: Explanation) -> str | None:

@@ -20,7 +20,7 @@ def test_what_is_written_otherwise_is_none(text: str) -> None:
 
 
 def test_an_invented_one_follows_from_the_name() -> None:
-    one = organisation_identifier.invented("My TPP")
+    one = organisation_identifier.invent("My TPP")
 
     assert organisation_identifier.parse(one)
-    assert organisation_identifier.invented("my tpp") == one != organisation_identifier.invented("Another")
+    assert organisation_identifier.invent("my tpp") == one != organisation_identifier.invent("Another")

@@ -128,7 +128,7 @@ def derived_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
     drafts, unread = [], []
     for nearness in near:
         try:
-            drafts += [_drafted(interfaces[nearness.dialect], nearness, tape, schemas)] if nearness.operations else []
+            drafts += [_draft(interfaces[nearness.dialect], nearness, tape, schemas)] if nearness.operations else []
         except Unreadable as error:
             unread.append(error.problems[0])
     if not drafts:
@@ -144,7 +144,7 @@ def derived_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
     )
 
 
-def _drafted(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schemas) -> _Draft:
+def _draft(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schemas) -> _Draft:
     exchanges = recognise_exchanges(tape.places, tape.entries, interface.operations.values())
     _check_one_bank(tape, exchanges)
     draft = _Draft(interface.dialect, nearness, exchanges)
@@ -155,15 +155,15 @@ def _drafted(interface: Interface, nearness: Nearness, tape: Tape, schemas: Sche
     _learn_operations(draft, interface, learned_courses, schemas)
     _leave_unreadable(draft, schemas)
     _keep_usual(draft, tape, schemas, learned_courses)
-    _make_by_effects(draft, interface, _rehearsed(draft, tape, schemas, learned_courses))
+    _make_by_effects(draft, interface, _rehearse(draft, tape, schemas, learned_courses))
     _leave_unreadable(draft, schemas)
-    _learn_errors(draft, interface, _rehearsed(draft, tape, schemas, learned_courses))
+    _learn_errors(draft, interface, _rehearse(draft, tape, schemas, learned_courses))
     _leave_unreadable(draft, schemas)
-    draft.rehearsed = _rehearsed(draft, tape, schemas, learned_courses)
+    draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
     draft.rules = list(null_members(zip(exchanges, draft.rehearsed, strict=True)))
     _leave_unreadable(draft, schemas)
     if draft.rules:
-        draft.rehearsed = _rehearsed(draft, tape, schemas, learned_courses)
+        draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
     _answer_as_recorded(draft, tape, schemas, learned_courses)
     draft.unknown += [text for made in draft.operations.values() for text in made.unknown]
     draft.unknown += [*learned_courses.unknown, *_unlike(exchanges, draft.rehearsed)]
@@ -256,7 +256,7 @@ def _keep_usual(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: St
     for values in (usual, learned):
         for id, made in draft.operations.items():
             made.value = values[id]
-        outcomes.append(_rehearsed(draft, tape, schemas, learned_courses))
+        outcomes.append(_rehearse(draft, tape, schemas, learned_courses))
     for id, made in draft.operations.items():
         before, after = (
             [two for exchange, two in zip(draft.exchanges, ones, strict=True) if _is(exchange, id)] for ones in outcomes
@@ -305,14 +305,14 @@ def _answer_as_recorded(draft: _Draft, tape: Tape, schemas: Schemas, learned_cou
         return
     learned, before = draft.rules, draft.rehearsed
     draft.rules = [*learned, *recorded]
-    draft.rehearsed = _rehearsed(draft, tape, schemas, learned_courses)
+    draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
     triples = zip(draft.exchanges, before, draft.rehearsed, strict=True)
     worse = {
         exchange.operation.id for exchange, was, now in triples if exchange.operation and now.unlike and not was.unlike
     }
     if worse:
         draft.rules = [*learned, *(rule for rule in recorded if rule.value["match"].get("operation") not in worse)]
-        draft.rehearsed = _rehearsed(draft, tape, schemas, learned_courses)
+        draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
 
 
 def _consents(exchanges: Sequence[RecognisedExchange]) -> set[str]:
@@ -439,15 +439,15 @@ def _leave_unreadable(draft: _Draft, schemas: Schemas) -> None:
     for id, made in draft.operations.items():
         if made.value and (trouble := _trouble({**base, "changes": {"operations": {id: made.value}}}, schemas)):
             made.value = {}
-            made.unknown.append(f"{id}: {trouble} ({_listed(made.places)}), so it stays documented")
+            made.unknown.append(f"{id}: {trouble} ({_list(made.places)}), so it stays documented")
     for name, (value, places) in list(draft.errors.errors.items()):
         if trouble := _trouble({**base, "changes": {"errors": {name: value}}}, schemas):
             del draft.errors.errors[name]
-            draft.unknown.append(f"the error {name}: {trouble} ({_listed(places)})")
+            draft.unknown.append(f"the error {name}: {trouble} ({_list(places)})")
     for rule in list(draft.rules):
         if trouble := _trouble({**base, "rules": [rule.value]}, schemas):
             draft.rules.remove(rule)
-            draft.unknown.append(f"{trouble} ({_listed(rule.places)})")
+            draft.unknown.append(f"{trouble} ({_list(rule.places)})")
 
 
 def _trouble(cassette: Mapping[str, Any], schemas: Schemas) -> str | None:
@@ -463,7 +463,7 @@ def _trouble(cassette: Mapping[str, Any], schemas: Schemas) -> str | None:
     return None
 
 
-def _rehearsed(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> list[Rehearsed]:
+def _rehearse(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> list[Rehearsed]:
     with TemporaryDirectory() as directory:
         folder = Path(directory) / "derived"
         folder.mkdir()
@@ -564,11 +564,11 @@ def _section(key: str, entries: Mapping[str, tuple[Mapping[str, Any], str, Seque
 
 
 def _comment(places: Sequence[str], title: str) -> str:
-    line = ": ".join(filter(None, (title, _listed(places))))
+    line = ": ".join(filter(None, (title, _list(places))))
     return "".join(f"# {part}\n" for part in wrap(line, _WIDTH)) if line else ""
 
 
-def _listed(places: Sequence[str]) -> str:
+def _list(places: Sequence[str]) -> str:
     """Places of one file together: `x.har.jsonl, exchanges 2, 3`."""
     by_file: dict[str, list[str]] = {}
     for place in dict.fromkeys(places):

@@ -33,7 +33,7 @@ def write(directory: Path, scenario: str | None = None) -> list[Path]:
             ours = below.parts[0] not in NO_DIALECTS or below == Path("cases/example.yaml")
             if file.is_file() and not file.name.startswith(".") and ours:
                 files[directory / name / below] = _content(file, source)
-    return _written(directory, files)
+    return _write(directory, files)
 
 
 def write_dialect(directory: Path, name: str, base: str) -> list[Path]:
@@ -59,7 +59,7 @@ def write_dialect(directory: Path, name: str, base: str) -> list[Path]:
         if file.name.partition(".")[0] in _FOR_EDITORS:
             usual[directory / "schemas" / file.name] = _content(file, bundled("schemas"))
     files |= {file: content for file, content in usual.items() if not file.exists()}
-    return _written(directory, files)
+    return _write(directory, files)
 
 
 _FOR_EDITORS = ("cassette", "config", "testdata")
@@ -72,7 +72,7 @@ def _folders(cassettes: Path, name: str) -> tuple[Path, list[Path]]:
     return folder, list(read([[folder]], Schemas([bundled("schemas")]), named()).foundation)
 
 
-def _written(directory: Path, files: Mapping[Path, bytes]) -> list[Path]:
+def _write(directory: Path, files: Mapping[Path, bytes]) -> list[Path]:
     """Raises UserMistake: naming the files in the way, or what the operating system says."""
     if in_the_way := sorted({str(there) for file in files if (there := _in_the_way(file, directory))}):
         raise UserMistake("nothing written, because these are there already:\n  " + "\n  ".join(in_the_way))

@@ -113,7 +113,7 @@ def _shows(exchange: RecognisedExchange, link: str) -> bool:
 
 def _learn_attempts(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
     """How many wrong passwords and codes there may be: those before an authorisation was told to have failed."""
-    failed = list(_failed(exchanges))
+    failed = list(_find_failed(exchanges))
     if not failed:
         return
     (most, _), *_ = Counter(number for number, _ in failed).most_common()
@@ -124,7 +124,7 @@ def _learn_attempts(learned: LearnedOptions, exchanges: Sequence[RecognisedExcha
         learned.add("authorisations.start", "attempts", most, [place for number, place in failed if number == most])
 
 
-def _failed(exchanges: Sequence[RecognisedExchange]) -> Iterator[tuple[int, str]]:
+def _find_failed(exchanges: Sequence[RecognisedExchange]) -> Iterator[tuple[int, str]]:
     """How many wrong passwords and codes each authorisation had that has failed, and the place that tells it."""
     wrong: Counter[str] = Counter()
     for exchange in exchanges:

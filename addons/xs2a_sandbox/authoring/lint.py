@@ -113,7 +113,7 @@ def _hint(words: Collection[str], names: Collection[str]) -> str:
 UNUSED_TESTDATA = "unused-testdata"
 
 
-def unused(over: Overlay, interface: Interface) -> list[Problem]:
+def find_unused(over: Overlay, interface: Interface) -> list[Problem]:
     """Test data that nothing uses; what is bundled is left alone: it is not the user's to mend."""
     problems = [
         document.problem(
@@ -170,7 +170,7 @@ def check(
     """
     read = [loading.read(settings, paths, real) for real in settings.real_banks()]
     for line in dict.fromkeys(
-        line for cassettes in read if cassettes.interface for line in replay.replaced(cassettes.interface)
+        line for cassettes in read if cassettes.interface for line in replay.find_replaced(cassettes.interface)
     ):
         warn(line)
     problems = [problem for cassettes in read for problem in _of_bank(settings, cassettes)]
@@ -181,7 +181,7 @@ def _of_bank(settings: Settings, files: loading.LoadedFiles) -> list[Problem]:
     interface, schemas, data = files.interface, files.schemas, files.testdata
     if files.problems or interface is None or data is None:
         return files.problems
-    problems = [*unused(overlay(files.data), interface), *check_oauth(interface)]
+    problems = [*find_unused(overlay(files.data), interface), *check_oauth(interface)]
     owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
     for by in owners:
         problems += lint_answers.check_fixed(by, interface, schemas)

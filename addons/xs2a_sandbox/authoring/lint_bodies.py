@@ -20,7 +20,7 @@ def check_bodies(by: Operation | Rule, operation: Operation | None) -> Iterator[
         yield from _required_by(by, ())
         return
     types = _own_types(by) or (_of_all(operation.require) if operation and not by.skips_requirements else ())
-    yield from _checked(by, types, by.constraints, ("match",))
+    yield from _check(by, types, by.constraints, ("match",))
     yield from _required_by(by, types)
 
 
@@ -28,16 +28,16 @@ def _required_by(by: Operation | Rule, types: Sequence[str]) -> Iterator[Problem
     """The problems with its own requirements; `types` are what a body is of where they say nothing."""
     is_list = isinstance(by.origin.written.get("require"), list)
     for number, step in enumerate(by.require.steps if by.require else ()):
-        own = _required(step) if isinstance(by, Operation) else step.media
+        own = _find_required(step) if isinstance(by, Operation) else step.media
         pointer: Pointer = ("require", number) if is_list else ("require",)
-        yield from _checked(by, own or types, step.constraints, pointer, step.schema)
+        yield from _check(by, own or types, step.constraints, pointer, step.schema)
 
 
 def _of_all(require: Requirement) -> Sequence[str]:
-    return next((types for step in require.steps if (types := _required(step))), ())
+    return next((types for step in require.steps if (types := _find_required(step))), ())
 
 
-def _required(require: Requirement) -> Sequence[str]:
+def _find_required(require: Requirement) -> Sequence[str]:
     """The media types that are taken; none where any is."""
     wants_json = require.schema is not None or any(
         constraint.place.part == "body" for constraint in require.constraints
@@ -53,7 +53,7 @@ def _own_types(rule: Rule) -> Sequence[str]:
     return [media_type(str(text)) for text in ([own["equals"]] if "equals" in own else own.get("in", ()))]
 
 
-def _checked(
+def _check(
     by: Operation | Rule,
     types: Sequence[str],
     constraints: Sequence[Constraint],

@@ -181,7 +181,7 @@ def expressions(by: Operation | Rule) -> Iterator[tuple[Pointer, str]]:
         for key in _COMPUTED if answer.get("raw") is not True else ():
             yield from _braces(answer.get(key), (*below, key))
     yield from _braces(written.get("let"), ("let",))
-    for number, step in enumerate(_listed(written.get("require"))):
+    for number, step in enumerate(_list(written.get("require"))):
         pointer: Pointer = ("require", number) if isinstance(written["require"], list) else ("require",)
         if "that" in step:
             yield (*pointer, "that"), braced(step["that"])
@@ -196,7 +196,7 @@ def expressions(by: Operation | Rule) -> Iterator[tuple[Pointer, str]]:
             yield from _braces(written["amend"].get(key), ("amend", key))
 
 
-def _listed(require: Any) -> Sequence[Any]:
+def _list(require: Any) -> Sequence[Any]:
     """The steps of what is required; a rule may say `none`."""
     return require if isinstance(require, list) else [require] if isinstance(require, dict) else []
 

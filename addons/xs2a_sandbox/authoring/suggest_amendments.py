@@ -182,7 +182,7 @@ class _Answered:
             return
         for difference in body:
             if difference.kind == "order":
-                yield from self._reordered(difference)
+                yield from self._reorder(difference)
         body = [
             difference for difference in body if difference.kind != "order" or difference.pointer not in self._orders
         ]
@@ -196,14 +196,14 @@ class _Answered:
         for finding in body:
             if not any(finding.pointer and finding.pointer[: len(place)] == place for place in lists):
                 changes += self._changes(finding)
-        key = lambda change: (change.op, _starred(change), change.test)  # noqa: E731
+        key = lambda change: (change.op, _star(change), change.test)  # noqa: E731
         alike = [list(ones) for _, ones in groupby(sorted(changes, key=key), key)]
         # What goes makes room at last, from behind; what comes stands where the bank has it.
         order = {"replace": 0, "remove": 2, "add": 1}
         for ones in sorted(alike, key=lambda ones: order[ones[0].op]):
             yield from self._written(ones)
 
-    def _reordered(self, finding: Finding) -> Iterator[Edit]:
+    def _reorder(self, finding: Finding) -> Iterator[Edit]:
         """The steps by which entries that only stand in another order come to where the bank has them."""
         place, bank_place = finding.pointer or (), finding.bank_pointer or ()
         (mine,) = at_pointer(self.mine.value, _texts(bank_place))
@@ -289,7 +289,7 @@ class _Answered:
     def _written(self, changes: Sequence[Change]) -> Iterator[Edit]:
         """The changes at places that are alike: one for every entry if it is the same for all."""
         first = changes[0]
-        starred = _starred(first)
+        starred = _star(first)
         if EVERY in starred:
             above = starred[:-1] if first.op == "add" else starred
             values = {
@@ -313,7 +313,7 @@ class _Answered:
         names |= _identifiers(self.mine.value, self.ours.value, "answer.body")
         names |= _identifiers(*entries, "entry") if entries else {}
         expressions = {text: where for where, text in names.items() if isinstance(text, str) and len(text) >= _SHORTEST}
-        return _replaced(value, self.bank.bank.rstrip("/"), expressions, not self._redacted)
+        return _replace(value, self.bank.bank.rstrip("/"), expressions, not self._redacted)
 
     def is_changed_by(self, edit: Edit) -> bool:
         """True if the edit would change this answer, of which it is not known to mend anything."""
@@ -446,7 +446,7 @@ def _texts(place: Pointer) -> tuple[str, ...]:
     return tuple(map(str, place))
 
 
-def _starred(change: Change) -> tuple[str, ...]:
+def _star(change: Change) -> tuple[str, ...]:
     """The place with `*` for every entry; an entry that comes or goes stays where it is."""
     *above, last = change.place or ("",)
     steps = [EVERY if isinstance(step, int) else step for step in above]
@@ -477,11 +477,11 @@ def _step(name: str) -> str:
     return f".{name}" if _NAME.fullmatch(name) else f"[{name!r}]"
 
 
-def _replaced(value: Any, url: str, names: Mapping[str, str], sentences: bool) -> Any:
+def _replace(value: Any, url: str, names: Mapping[str, str], sentences: bool) -> Any:
     if isinstance(value, dict):
-        return {name: _replaced(inner, url, names, sentences) for name, inner in value.items()}
+        return {name: _replace(inner, url, names, sentences) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_replaced(inner, url, names, sentences) for inner in value]
+        return [_replace(inner, url, names, sentences) for inner in value]
     if not isinstance(value, str):
         return value
     if url and value.startswith(f"{url}/"):

@@ -15,7 +15,7 @@ _CREATED = (
 """The resources of clients: the name of the id, the collection, and the error where it is not there."""
 
 
-def addressed(call: Call) -> Iterator[tuple[str, str, str]]:
+def find_addressed(call: Call) -> Iterator[tuple[str, str, str]]:
     """The collections and ids of what the request is about, each with the error where it is not there."""
     for name, collection, error in _CREATED:
         ids = (call.path.get(name), call.headers.get("consent-id") if name == "consentId" else None)
@@ -24,7 +24,7 @@ def addressed(call: Call) -> Iterator[tuple[str, str, str]]:
 
 def foreign(call: Call, member: str, owner: str) -> Iterator[BankError]:
     """The errors of what the request is about and another has created: the `member` of a document names who has."""
-    for collection, id, error in addressed(call):
+    for collection, id, error in find_addressed(call):
         other = (call.state.get(collection, as_kept(id)) or {}).get(member)
         if other is not None and other != owner:
             yield BankError(error, id=id)

@@ -35,7 +35,7 @@ def refusal(call: Call) -> BankError | None:
     if error := _wrong_certificate(call, kept) or _wrong_key(call, kept, scheme):
         return error
     services, _, bound = (kept.get("scope") or "").partition(":")
-    ids = [id for _, id, _ in owners.addressed(call)]
+    ids = [id for _, id, _ in owners.find_addressed(call)]
     if (bound and bound.lower() not in map(str.lower, ids)) or not _is_for(services, call.segments):
         return BankError("token-invalid", scope=kept["scope"])
     return next(owners.foreign(call, "client", kept["client"]), None)

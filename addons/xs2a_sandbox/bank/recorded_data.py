@@ -63,12 +63,12 @@ class _RecordedBank:
             case ("accounts",):
                 self._see(entry, *map(self._account, _mappings(body.get("accounts"))))
             case ("accounts", id):
-                self._see(entry, self._named(id, body.get("account", body)))
+                self._see(entry, self._choose_name(id, body.get("account", body)))
             case ("accounts", id, "balances"):
-                self._see(entry, self._named(id, body.get("account")))
+                self._see(entry, self._choose_name(id, body.get("account")))
                 self._add(id, balances=body.get("balances"))
             case ("accounts", id, "transactions", *_):
-                self._see(entry, self._named(id, body.get("account")))
+                self._see(entry, self._choose_name(id, body.get("account")))
                 self._take_transactions(id, body.get("transactions"))
             case ("consents", id):
                 self._take_consent(id, body)
@@ -115,7 +115,7 @@ class _RecordedBank:
             for consent in self.consents.values():
                 consent["accounts"] = list(dict.fromkeys(iban if one == before else one for one in consent["accounts"]))
 
-    def _named(self, id: str, reference: Any) -> str:
+    def _choose_name(self, id: str, reference: Any) -> str:
         """The IBAN of the account that a path names; one made of the id as long as no answer has said it."""
         if id not in self._ibans:
             self._ibans[id] = id if is_iban(id) else _made_up(id)
@@ -206,7 +206,7 @@ def _over(data: TestData, recorded: _RecordedBank) -> TestData:
     return TestData(collections, tuple(id for id in data.unknown_consents if id not in consents))
 
 
-def adopted(before: TestData, after: TestData) -> str:
+def adopt(before: TestData, after: TestData) -> str:
     """What is in the second test data and not in the first, in words; empty if there is nothing."""
     counts = (
         (noun, sum(document != before.collections.get(name, {}).get(id) for id, document in documents.items()))

@@ -111,7 +111,7 @@ class Campaign:
             learned, approvals = self._learn(sandboxes[0])
             usual = learned.first.seen
             made = plan(self.interface, usual, approvals, self.slow, with_quirks=self.url is None)
-            made = replace(made, faults=_chosen(made.faults, self.choose))
+            made = replace(made, faults=_choose(made.faults, self.choose))
             there = kept.begin(made)
             todo = [planned for planned in made.faults if planned.fault not in there]
             calls, operations = counted(len(usual.calls), "call"), counted(len(usual.counts), "operation")
@@ -254,7 +254,7 @@ class Campaign:
             yield sandboxes
 
 
-def _chosen(
+def _choose(
     faults: list[PlannedFault], choose: Callable[[Sequence[PlannedFault]], list[PlannedFault]]
 ) -> list[PlannedFault]:
     """Chooses among the faults. Raises UserMistake where there are some and none is chosen."""

@@ -27,7 +27,7 @@ def replay(result: FaultResult, results: Results, folder: Path) -> str:
     return f"{shlex.join([*results.again, '--only', str(folder / name_of(result))])} -- {results.command}"
 
 
-def written(result: FaultResult, results: Results, folder: Path) -> str:
+def write(result: FaultResult, results: Results, folder: Path) -> str:
     fault = result.fault
     members: dict[str, Any] = {
         "campaign": 1,

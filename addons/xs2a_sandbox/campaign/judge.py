@@ -117,13 +117,13 @@ def _calls(case: Case) -> Iterator[str]:
         most = 2 * usual[operation] + _MORE_CALLS
         if count > most:
             yield f"{operation} is called {count} times, {usual[operation]} times where nothing goes wrong"
-    before = _refused(case.learned.first.seen)
-    for (method, target, status), count in sorted(_refused(case.run.seen).items()):
+    before = _count_refused(case.learned.first.seen)
+    for (method, target, status), count in sorted(_count_refused(case.run.seen).items()):
         if count > _ALIKE_AFTER_REFUSAL and not before[method, target, status]:
             yield f"{method} {target} is asked {count} times alike, and refused with {status} each time"
 
 
-def _refused(seen: Seen) -> Counter[tuple[str, str, int]]:
+def _count_refused(seen: Seen) -> Counter[tuple[str, str, int]]:
     return Counter(
         (call.method, call.target, call.status)
         for call in seen.calls

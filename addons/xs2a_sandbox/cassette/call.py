@@ -190,17 +190,17 @@ class Call:
 
     def _new_uuid(self) -> str:
         self.drew = True
-        return as_uuid(self._drawn() if self.clock.seed else token_bytes(16))
+        return as_uuid(self._draw() if self.clock.seed else token_bytes(16))
 
     def new_secret(self) -> str:
         """A text that nobody guesses, unless the session's clock has a seed."""
         self.drew = True
-        return urlsafe_b64encode(self._drawn() if self.clock.seed else token_bytes(16)).decode().rstrip("=")
+        return urlsafe_b64encode(self._draw() if self.clock.seed else token_bytes(16)).decode().rstrip("=")
 
     def new_text(self, alphabet: str, length: int) -> str:
         """A text of so many characters; the next of the seed, as ids are."""
         self.drew = True
-        draws = [self._drawn() if self.clock.seed else token_bytes(16) for _ in range(0, length, 16)]
+        draws = [self._draw() if self.clock.seed else token_bytes(16) for _ in range(0, length, 16)]
         number = int.from_bytes(b"".join(draws))
         characters = []
         for _ in range(length):
@@ -208,7 +208,7 @@ class Call:
             characters.append(alphabet[position])
         return "".join(characters)
 
-    def _drawn(self) -> bytes:
+    def _draw(self) -> bytes:
         return blake2b(f"{self.clock.seed}|{self.next_number()}".encode(), digest_size=16).digest()
 
     def next_number(self) -> int:

@@ -101,10 +101,10 @@ def prefer(text: str) -> Fault:
         number = name in ("status", "retry_after") and value.isascii() and value.isdigit() and len(value) < 7
         switch = name == "after" and value in ("true", "false")
         wish[name] = int(value) if number else value == "true" if switch else value
-    return compiled(PREFER, wish)
+    return compile_fault(PREFER, wish)
 
 
-def compiled(id: str, wish: Mapping[str, Any]) -> Fault:
+def compile_fault(id: str, wish: Mapping[str, Any]) -> Fault:
     """The fault of this wish. Raises ValueError, which says what is wrong with it."""
     if unknown := [name for name in wish if name not in MEMBERS]:
         hint = did_you_mean(unknown[0], MEMBERS) or f"; it knows {', '.join(MEMBERS)}"
@@ -183,7 +183,7 @@ def check_names(wish: Mapping[str, Any], interfaces: Sequence[Interface]) -> Non
             raise ValueError(f"the bank has no {name} {wish[name][:80]!r}{did_you_mean(wish[name], listed)}")
 
 
-def wished(request_header: str, interface: Interface) -> Fault:
+def read_wish(request_header: str, interface: Interface) -> Fault:
     """The fault that the header of a request wishes for. Raises BankError for one that there cannot be."""
     try:
         fault = prefer(request_header)
@@ -213,11 +213,11 @@ def apply(faults: Sequence[Fault], decision: Decision, interface: Interface, loo
     amendments = [(fault.amending, decision.parameters) for fault in faults if fault.amending]
     answering = next((fault for fault in faults if fault.answering or fault.rule), None)
     if answering:
-        decision = _decided(answering, decision, interface, lookup, call)
+        decision = _decide(answering, decision, interface, lookup, call)
     return structs.replace(decision, amendments=(*amendments, *decision.amendments))
 
 
-def _decided(fault: Fault, decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
+def _decide(fault: Fault, decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
     rule, parameters = fault.answering, decision.parameters
     if rule is None:
         rule = next(listed for listed in interface.rules if listed.id == fault.rule)

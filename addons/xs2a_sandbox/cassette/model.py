@@ -214,13 +214,13 @@ class ScaPages:
         """These, and of `below` what they do not say."""
         return ScaPages(
             self.name or below.name,
-            _joined(below.colours, self.colours),
+            _join(below.colours, self.colours),
             self.languages or below.languages,
-            _joined(below.texts, self.texts),
+            _join(below.texts, self.texts),
         )
 
 
-def _joined(
+def _join(
     below: Mapping[str, Mapping[str, str]], above: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Mapping[str, str]]:
     return {name: {**below.get(name, {}), **above.get(name, {})} for name in {**below, **above}}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from xs2a_sandbox.authoring.examples import compose, examples
-from xs2a_sandbox.bank.recorded_data import adopted, recorded_data
+from xs2a_sandbox.bank.recorded_data import adopt, recorded_data
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.clock import Clock
@@ -106,7 +106,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
     if any(key for tape in tapes for key in tape.keys):
         own = engine.parts.testdata
         engine.use(testdata=recorded_data(entries, own))
-        if what := adopted(own, engine.parts.testdata):
+        if what := adopt(own, engine.parts.testdata):
             click.echo(f"adopted from the recording: {what}", err=True)
     steps = _recorded_steps(flags, entries, lacking, engine.interface)
     if flags.offline is None and (layers or not recorded):
@@ -154,7 +154,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
         again = masking.Ignoring(masking.read([*settings.ignore, *flags.ignore]), today)
         options = {"bank_url": url, "ignoring": again, "redact": redactor.entry if redactor else None}
         return report(
-            asyncio.run(_play(recorded_steps.replayed(result), other, None, **options)), title, redact, question
+            asyncio.run(_play(recorded_steps.replay(result), other, None, **options)), title, redact, question
         )
 
     return ComparisonOutcome(made, engine.interface, amended)

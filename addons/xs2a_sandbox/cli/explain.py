@@ -29,32 +29,32 @@ def text(explanation: Mapping[str, Any]) -> str:
 
 def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
     request, answer, by = explanation["request"], explanation["answer"], explanation["by"]
-    yield from _wrapped(f"{request['method']} {request['path']} in the session {request['session']}")
-    yield from _wrapped(f"  {explanation['message']}")
+    yield from _wrap(f"{request['method']} {request['path']} in the session {request['session']}")
+    yield from _wrap(f"  {explanation['message']}")
     if client := explanation["client"]:
         who = ", ".join(text for text in (client["organisation"], " ".join(client["roles"])) if text)
-        yield from _wrapped(f"  asked by {client['name'] or 'a client without a name'} ({who or 'no TPP'})", "    ")
+        yield from _wrap(f"  asked by {client['name'] or 'a client without a name'} ({who or 'no TPP'})", "    ")
     if answer:
         error = f" {answer['error']}: {answer['text']}" if answer["error"] else ""
-        yield from _wrapped(f"  the answer is {answer['status']}{error}", "    ")
+        yield from _wrap(f"  the answer is {answer['status']}{error}", "    ")
     if by:
         yield ""
         yield from _candidate(by, "")
     if handler := explanation["handler"]:
         options = f" with {json.dumps(handler['with'], ensure_ascii=False)}" if handler["with"] else ""
-        yield from _wrapped(f"  by the handler {handler['name']}{options}", "    ")
+        yield from _wrap(f"  by the handler {handler['name']}{options}", "    ")
     for rule in explanation["amended"]:
-        yield from _wrapped(f"  amended by the rule {rule['rule']} ({rule['place']})", "    ")
+        yield from _wrap(f"  amended by the rule {rule['rule']} ({rule['place']})", "    ")
     if quirks := explanation["quirks"]:
-        yield from _wrapped(f"  the bank has the quirks {', '.join(quirks)}", "    ")
+        yield from _wrap(f"  the bank has the quirks {', '.join(quirks)}", "    ")
     for objection in explanation["objections"]:
-        yield from _wrapped(f"  strict would refuse this: {objection}", "    ")
+        yield from _wrap(f"  strict would refuse this: {objection}", "    ")
     if signature := explanation["signature"]:
         yield from _signature(signature)
     if explanation["hints"]:
         yield ""
         for hint in explanation["hints"]:
-            yield from _wrapped(f"Hint: {hint['text']}", "      ")
+            yield from _wrap(f"Hint: {hint['text']}", "      ")
     if explanation["nearest"]:
         yield ""
         yield "Others, the nearest first:" if by else "Nearest:"
@@ -82,12 +82,12 @@ def _certificates(file: Path) -> Iterator[str]:
 def _signature(signature: Mapping[str, Any]) -> Iterator[str]:
     """The text that had to be signed, beside the one that seems to have been."""
     yield ""
-    yield from _wrapped(f"Signature: {signature['reason']}", "    ")
+    yield from _wrap(f"Signature: {signature['reason']}", "    ")
     if lines := signature["signingString"]:
         yield "  the signing string:"
         yield from (f"    {line!r}" for line in lines)
     if signed := signature["clientSigned"]:
-        yield from _wrapped(f"  the client seems to have signed, {signed['difference']}:", "    ")
+        yield from _wrap(f"  the client seems to have signed, {signed['difference']}:", "    ")
         yield from (f"    {line!r}" for line in signed["text"])
 
 
@@ -95,16 +95,16 @@ def _candidate(candidate: Mapping[str, Any], number: str) -> Iterator[str]:
     kind = "rule" if "rule" in candidate else "operation"
     far = f", distance {candidate['distance']}" if candidate["distance"] else ""
     indent = " " * len(number)
-    yield from _wrapped(f"{number}{kind} {candidate[kind]}: {candidate['method']} {candidate['path']}{far}", indent)
+    yield from _wrap(f"{number}{kind} {candidate[kind]}: {candidate['method']} {candidate['path']}{far}", indent)
     yield f"{indent}{candidate['place']}"
     for member, mark in _MARKS:
         remarks = candidate[member] or ()
         for remark in [remarks] if isinstance(remarks, str) else remarks:
             words = remark if isinstance(remark, str) else remark["text"]
-            yield from _wrapped(f"{indent}  {mark:<5} {words}", f"{indent}        ")
+            yield from _wrap(f"{indent}  {mark:<5} {words}", f"{indent}        ")
 
 
-def _wrapped(line: str, indent: str = "  ") -> list[str]:
+def _wrap(line: str, indent: str = "  ") -> list[str]:
     # Blanks at the beginning are the line's own indentation.
     lead = line[: len(line) - len(line.lstrip())]
     plain = "".join(character if character.isprintable() else "�" for character in line.lstrip())
@@ -180,8 +180,8 @@ def _explained(settings: Settings, session: str | None, request: DescribedReques
 
 def _offline(settings: Settings, request: DescribedRequest) -> dict[str, Any]:
     from xs2a_sandbox.engine.build import build
-    from xs2a_sandbox.explain.explanation import described
+    from xs2a_sandbox.explain.explanation import describe
 
     # Kept state is neither read nor made.
     engine = build(replace(settings, state="memory:", reset=False))
-    return {"asked": "offline", **described(engine.explain(described_request.read(request)))}
+    return {"asked": "offline", **describe(engine.explain(described_request.read(request)))}

@@ -62,15 +62,15 @@ def journal(number: int | None, session: str | None, plain: bool, as_json: bool,
         lines = _whole(value)
     else:
         value = client.journal(plain=plain, **filters)
-        lines = _listed(value)
+        lines = _list(value)
     if as_json:
-        click.echo(_indented(value))
+        click.echo(_indent(value))
         return
     for line in lines:
         click.echo("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line))
 
 
-def _listed(value: Mapping[str, Any]) -> Iterator[str]:
+def _list(value: Mapping[str, Any]) -> Iterator[str]:
     for exchange in value["exchanges"]:
         yield _line(exchange)
         yield from (f"    {text}" for text in (*exchange["warnings"], *exchange["nearest"]))
@@ -92,7 +92,7 @@ def _whole(exchange: Mapping[str, Any]) -> Iterator[str]:
         yield "(a body is longer than what the journal keeps)"
 
 
-def _indented(value: Any) -> str:
+def _indent(value: Any) -> str:
     return msgspec.json.format(to_json(value), indent=2).decode()
 
 
@@ -114,7 +114,7 @@ def _message(message: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{name}: {value}" for name, value in message["headers"])
     if "body" in message:
         yield ""
-        yield from _indented(message["body"]).split("\n")
+        yield from _indent(message["body"]).split("\n")
     elif "text" in message:
         yield ""
         yield from message["text"].splitlines()

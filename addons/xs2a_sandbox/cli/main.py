@@ -34,10 +34,10 @@ class _Commands(click.Group):
     """Says a user's mistake in words, and takes ^C for an answer. Plugins may have further commands."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return [*super().list_commands(context), *_added()]
+        return [*super().list_commands(context), *_added_commands()]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        return super().get_command(context, name) or _added().get(name)
+        return super().get_command(context, name) or _added_commands().get(name)
 
     def invoke(self, context: click.Context) -> Any:
         try:
@@ -93,7 +93,7 @@ for _command in (
     cli.add_command(_command)
 
 
-def _added() -> dict[str, click.Command]:
+def _added_commands() -> dict[str, click.Command]:
     return {str(command.name): command for command in plugins().added("commands")}
 
 

@@ -7,7 +7,7 @@ import click
 
 from xs2a_sandbox import plugins as hooks
 
-_NAMED = {"commands": "name", "handlers": "name", "checks": "name", "control_routes": "path"}
+_NAMED = {"commands": "name", "handlers": "name", "checks": "name", "modes": "name", "control_routes": "path"}
 
 
 @click.command
@@ -41,6 +41,4 @@ def _hooks() -> list[str]:
 
 
 def _name(hook: str, added: Any) -> str:
-    if hook == "modes":
-        return str(added[0])
     return str(getattr(added, _NAMED.get(hook, "__name__"), added))

@@ -122,7 +122,7 @@ def _read(source: Path) -> "Foreign | Mappings":
 
         return wiremock.read_directory(source)
     try:
-        with own_file.opened(source) as content:
+        with own_file.open_file(source) as content:
             begins = content.read(_BEGINNING)
     except OSError as error:
         raise ConfigError(f"{source} cannot be read: {error.strerror}") from None

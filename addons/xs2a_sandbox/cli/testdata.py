@@ -20,7 +20,7 @@ def testdata(as_json: bool) -> None:
 
     settings = load_settings()
     data = load_testdata(settings)
-    listed = _listed(data.at(settings.clock.today()), data.unknown_consents)
+    listed = _list(data.at(settings.clock.today()), data.unknown_consents)
     if as_json:
         click.echo(json.dumps(listed, ensure_ascii=False, indent=2))
         return
@@ -39,7 +39,7 @@ def testdata(as_json: bool) -> None:
         console.print(table)
 
 
-def _listed(collections: Collections, unknown_consents: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+def _list(collections: Collections, unknown_consents: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """The part of the test data that a client needs to know, as a session begins with it.
 
     An account's balance is the one that decides whether payments are covered; the `unknown_consents` the bank does

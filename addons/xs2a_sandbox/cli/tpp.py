@@ -41,7 +41,7 @@ def _roles(context: click.Context, parameter: click.Parameter, value: str) -> tu
 def _identifier(context: click.Context, parameter: click.Parameter, value: str | None) -> "OrganisationIdentifier":
     from xs2a_sandbox.tpp import organisation_identifier
 
-    identifier = organisation_identifier.parse(value or organisation_identifier.invented(context.params["name"]))
+    identifier = organisation_identifier.parse(value or organisation_identifier.invent(context.params["name"]))
     if identifier is None:
         raise click.BadParameter("write it as PSDAT-FMA-123456: PSD and the country, the authority, the number there")
     return identifier
@@ -241,7 +241,7 @@ def zoo(folder: Path, **flags: Any) -> None:
     now, service = REAL.now(), TrustService(settings.confdir)
     ca = service.ca(now)
     for name, mistake in MISTAKES.items():
-        identifier = organisation_identifier.invented(name)
+        identifier = organisation_identifier.invent(name)
         particulars = issuing.Particulars(
             name="Zoo TPP",
             organisation_identifier=identifier,

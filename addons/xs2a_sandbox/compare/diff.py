@@ -62,12 +62,12 @@ def by_key(
     `twin` is what the sandbox calls what the bank calls so.
     """
     for key in KEYS:
-        mine, theirs = _keyed(bank, key), _keyed(sandbox, key)
+        mine, theirs = _find_keys(bank, key), _find_keys(sandbox, key)
         if mine is None or theirs is None:
             continue
         pairs = [(i, theirs[twin(value)]) for value, i in mine.items() if twin(value) in theirs]
         if pairs:
-            return _finished([*pairs, *_moved(pairs, bank, sandbox, likeness)], bank, sandbox, key)
+            return _finish([*pairs, *_moved(pairs, bank, sandbox, likeness)], bank, sandbox, key)
     return None
 
 
@@ -96,14 +96,14 @@ def by_likeness(
         right = [j for j in range(start[1] + 1, end[1]) if j not in taken_theirs]
         pairs += _in_order(left, right, bank, sandbox, likeness)
         start = end
-    return _finished([*pairs, *_moved(pairs, bank, sandbox, likeness)], bank, sandbox)
+    return _finish([*pairs, *_moved(pairs, bank, sandbox, likeness)], bank, sandbox)
 
 
 def by_position(bank: Sequence[Any], sandbox: Sequence[Any]) -> ArrayAlignment:
-    return _finished([(n, n) for n in range(min(len(bank), len(sandbox)))], bank, sandbox)
+    return _finish([(n, n) for n in range(min(len(bank), len(sandbox)))], bank, sandbox)
 
 
-def _finished(
+def _finish(
     pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[Any], by: str | None = None
 ) -> ArrayAlignment:
     left, right = _unpaired(pairs, bank, sandbox)
@@ -115,7 +115,7 @@ def _unpaired(pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[Any]
     return [i for i in range(len(bank)) if i not in mine], [j for j in range(len(sandbox)) if j not in theirs]
 
 
-def _keyed(elements: Sequence[Any], key: str) -> dict[str, int] | None:
+def _find_keys(elements: Sequence[Any], key: str) -> dict[str, int] | None:
     positions: dict[str, int] = {}
     for position, element in enumerate(elements):
         value = element.get(key) if type(element) is dict else None
@@ -354,7 +354,7 @@ class AnswerDiff:
                     self._add("null" if theirs is None else "member-extra", (here, name, name))
 
     def _array(self, bank: list[Any], sandbox: list[Any], name: str, here: "_Here", depth: int) -> None:
-        aligned = self._aligned(bank, sandbox, name)
+        aligned = self._align(bank, sandbox, name)
         for i, j in aligned.pairs:
             self._value(bank[i], sandbox[j], name, (here, i, j), depth)
         if aligned.reordered:
@@ -372,7 +372,7 @@ class AnswerDiff:
         for j in aligned.sandbox_only:
             self._add("element-extra", (here, j, j), aligned.by, sandbox[j][aligned.by])
 
-    def _aligned(self, bank: list[Any], sandbox: list[Any], name: str) -> ArrayAlignment:
+    def _align(self, bank: list[Any], sandbox: list[Any], name: str) -> ArrayAlignment:
         if not bank or not sandbox:
             return by_position(bank, sandbox)
         if not self._learn:

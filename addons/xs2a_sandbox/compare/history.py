@@ -141,10 +141,10 @@ def changes(before: Sequence[WatchRun], run: WatchRun) -> Changes:
             standing.append(drift)
         elif was and was[-1]:
             gone.append(drift)
-    return Changes(_ordered(new), _ordered(gone), _flaps(flaps), _ordered(standing), _ordered(unknown))
+    return Changes(_order(new), _order(gone), _flaps(flaps), _order(standing), _order(unknown))
 
 
-def _ordered(drifts: Iterable[RecordedDrift]) -> tuple[RecordedDrift, ...]:
+def _order(drifts: Iterable[RecordedDrift]) -> tuple[RecordedDrift, ...]:
     return tuple(sorted(drifts, key=lambda drift: (SEVERITIES.index(drift.severity), drift.at)))
 
 

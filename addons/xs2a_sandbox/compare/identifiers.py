@@ -208,14 +208,14 @@ def _rewritten(request: Request, names: Mapping[str, str]) -> Request:
         return "".join(names.get(part, part) if len(part) >= _UNMISTAKABLE else part for part in parts)
 
     path, mark, query = request.target.partition("?")
-    target = "/".join(_encoded(segment, lambda text: names.get(text, text)) for segment in path.split("/"))
+    target = "/".join(_encode(segment, lambda text: names.get(text, text)) for segment in path.split("/"))
     if mark:
         target += "?" + _form(query, put)
     headers = Headers((name, value if name.lower() in _FREE_TEXT else put(value)) for name, value in request.headers)
     return replace(request, target=target, headers=headers, body=_body(request, put))
 
 
-def _encoded(text: str, put: Callable[[str], str]) -> str:
+def _encode(text: str, put: Callable[[str], str]) -> str:
     """A percent-encoded text, left as it was written where nothing is put into it."""
     plain = unquote(text)
     changed = put(plain)
@@ -224,7 +224,7 @@ def _encoded(text: str, put: Callable[[str], str]) -> str:
 
 def _form(query: str, put: Callable[[str], str]) -> str:
     pairs = (pair.partition("=") for pair in query.split("&"))
-    return "&".join(f"{name}{mark}{_encoded(value, put)}" for name, mark, value in pairs)
+    return "&".join(f"{name}{mark}{_encode(value, put)}" for name, mark, value in pairs)
 
 
 def _body(request: Request, put: Callable[[str], str]) -> bytes:

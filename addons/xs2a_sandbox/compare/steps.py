@@ -37,7 +37,7 @@ def of_entries(entries: Sequence[Exchange]) -> list[Step]:
     ]
 
 
-def replayed(result: Result) -> list[Step]:
+def replay(result: Result) -> list[Step]:
     """The bank's answers of just now as a recording, each in the session of the sandbox that it had."""
     sides = [(compared.bank, compared.sandbox) for compared in result.compared if compared.bank and compared.sandbox]
     steps = []

@@ -4,14 +4,14 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from xs2a_sandbox.clock import EXPECTED_TIME
 from xs2a_sandbox.config import readers
 from xs2a_sandbox.config.checks import CHECK_NAMES, WARN
+from xs2a_sandbox.config.modes import MODES, mode_names
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Misspelled
-from xs2a_sandbox.plugins import plugins
 
 PREFIX = "XS2A_SANDBOX_"
 VAULT_PASSPHRASE = f"{PREFIX}VAULT_KEY"
@@ -20,9 +20,6 @@ CAMPAIGN_ADDRESSES = tuple(f"{PREFIX}{name}" for name in ("URL", "TLS_URL", "PRO
 NO_SETTINGS = frozenset({VAULT_PASSPHRASE, CAMPAIGN_FAULT, CAMPAIGN_FINDINGS, *CAMPAIGN_ADDRESSES})
 """Variables that begin like those of settings, and are for others."""
 """The variable of the passphrase of the vault; it is no setting, so that it stands in no file."""
-
-Mode = Literal["simulate", "spy", "record", "compare"]
-MODES = ("simulate", "spy", "record", "compare")
 
 type Json = Mapping[str, Any]
 _TEXT: Json = {"type": "string"}
@@ -172,9 +169,8 @@ DURATION = SettingKind(
 
 
 def _mode(written: Any, directory: Path) -> Any:
-    names = (*MODES, *(name for name, _ in plugins().added("modes")))
-    if written not in names:
-        raise Misspelled(did_you_mean(str(written), names))
+    if written not in mode_names():
+        raise Misspelled(did_you_mean(str(written), mode_names()))
     return written
 
 

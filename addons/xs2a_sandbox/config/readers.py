@@ -117,7 +117,7 @@ def existing_file(written: Any, directory: Path) -> Path:
 
 def directories(written: Any, directory: Path) -> tuple[Path, ...]:
     bundled = {f"{SCENARIOS}/{name}": folder for name, folder in scenarios().items()}
-    names, folders = _listed(written, os.pathsep), []
+    names, folders = _split_list(written, os.pathsep), []
     for name in names:
         own = path(name, directory)
         folder = own if own.is_dir() else bundled.get(name.removesuffix("/"), own)
@@ -170,13 +170,13 @@ def url(written: Any, directory: Path) -> str:
 
 def hosts(written: Any, directory: Path) -> tuple[str, ...]:
     read = text(r"[A-Za-z0-9._-]+|\[?[0-9a-fA-F:]+\]?")
-    return tuple(read(name, directory).lower().strip("[]") for name in _listed(written, ","))
+    return tuple(read(name, directory).lower().strip("[]") for name in _split_list(written, ","))
 
 
 def networks(written: Any, directory: Path) -> tuple[Network, ...]:
     """Addresses and networks: 127.0.0.1, 10.0.0.0/8."""
     read = text(r"[0-9a-fA-F:./]+")
-    return tuple(ip_network(read(name, directory)) for name in _listed(written, ","))
+    return tuple(ip_network(read(name, directory)) for name in _split_list(written, ","))
 
 
 def checks(written: Any, directory: Path) -> tuple[str, ...]:
@@ -189,7 +189,7 @@ def checks(written: Any, directory: Path) -> tuple[str, ...]:
 
 def host_names(written: Any, directory: Path) -> tuple[str, ...]:
     """Host names, some with a port."""
-    return tuple(_host_name(name) for name in _listed(written, ","))
+    return tuple(_host_name(name) for name in _split_list(written, ","))
 
 
 def _host_name(written: str) -> str:
@@ -203,7 +203,9 @@ def _host_name(written: str) -> str:
 
 def origins(written: Any, directory: Path) -> tuple[Origin, ...]:
     """Origins as browsers write them, without a path."""
-    read = [Origin.parse(text) if re.fullmatch(r"\w+://[^/?#]+/?", text) else None for text in _listed(written, ",")]
+    read = [
+        Origin.parse(text) if re.fullmatch(r"\w+://[^/?#]+/?", text) else None for text in _split_list(written, ",")
+    ]
     if None in read:
         raise ValueError
     return tuple(origin for origin in read if origin)
@@ -252,17 +254,17 @@ def noise_reads(written: Any, directory: Path) -> int:
 
 
 def existing_files(written: Any, directory: Path) -> tuple[Path, ...]:
-    return tuple(existing_file(name, directory) for name in _listed(written, os.pathsep))
+    return tuple(existing_file(name, directory) for name in _split_list(written, os.pathsep))
 
 
 def reports(written: Any, directory: Path) -> tuple[Path, ...]:
-    files = tuple(path(name, directory) for name in _listed(written, os.pathsep))
+    files = tuple(path(name, directory) for name in _split_list(written, os.pathsep))
     if not all(file.suffix in REPORTS and file.parent.is_dir() for file in files):
         raise ValueError
     return files
 
 
-def _listed(written: Any, separator: str) -> Sequence[str]:
+def _split_list(written: Any, separator: str) -> Sequence[str]:
     """The texts of a list, which the environment and flags write as one."""
     texts: Sequence[str] = written.split(separator) if isinstance(written, str) else written
     return texts
@@ -270,7 +272,7 @@ def _listed(written: Any, separator: str) -> Sequence[str]:
 
 def _words(written: Any) -> list[str]:
     """The words of a list, between commas or as a flag is repeated, or both."""
-    return [word.strip() for text in _listed(written, ",") for word in str(text).split(",")]
+    return [word.strip() for text in _split_list(written, ",") for word in str(text).split(",")]
 
 
 def _misspelled(name: str, names: Sequence[str], known: Iterable[str], meant: str = "") -> Misspelled:

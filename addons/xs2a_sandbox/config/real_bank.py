@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from xs2a_sandbox.config import kinds, readers
 from xs2a_sandbox.config.checks import Checks, Profile
-from xs2a_sandbox.config.kinds import MODES, Mode, SettingKind, setting
+from xs2a_sandbox.config.kinds import SettingKind, setting
+from xs2a_sandbox.config.modes import MODES, find_mode
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.origin import Origin, destinations
@@ -17,7 +18,7 @@ from xs2a_sandbox.http.target import split_target
 _MODE = SettingKind(kinds.MODE.expected, kinds.MODE.read, schema=kinds.MODE.schema, definition="mode")
 
 
-def _modes(written: Mapping[str, Any], directory: Path) -> tuple[tuple[str, Mode], ...]:
+def _modes(written: Mapping[str, Any], directory: Path) -> tuple[tuple[str, str], ...]:
     if not all(prefix.startswith("/") for prefix in written):
         raise ValueError
     modes = [(prefix, _MODE.read(mode, directory)) for prefix, mode in written.items()]
@@ -108,8 +109,8 @@ class RealBank:
     hosts: tuple[BankHost, ...] = setting(
         _HOSTS, (), "The host names that requests for it name; {host, url} for one that is asked somewhere else."
     )
-    mode: Mode | None = setting(_MODE, None, "The mode of its requests; that of the settings when left out.")
-    modes: tuple[tuple[str, Mode], ...] = setting(
+    mode: str | None = setting(_MODE, None, "The mode of its requests; that of the settings when left out.")
+    modes: tuple[tuple[str, str], ...] = setting(
         _MODES, (), "Modes by the beginning of the path, such as /v1/payments; the longest that fits counts."
     )
     dialect: str | None = setting(kinds.DIALECT, None, "Its folder of cassettes; that of the settings when left out.")
@@ -206,7 +207,7 @@ class RealBank:
             return BankDestination(self.url, rest if rest.startswith("/") else f"/{rest}", typed)
         return BankDestination(self.url, typed, path + typed)
 
-    def mode_of(self, segments: Sequence[str]) -> Mode:
+    def mode_of(self, segments: Sequence[str]) -> str:
         """The mode of a path that begins where its operation begins."""
         if self.url is None:
             return "simulate"
@@ -219,10 +220,10 @@ class RealBank:
     @property
     def can_be_asked(self) -> bool:
         """Tells whether any request could ever be sent to it."""
-        return self.url is not None and any(mode != "simulate" for mode in self.all_modes)
+        return self.url is not None and any(mode is None or find_mode(mode).asks_bank for mode in self.all_modes)
 
     @property
-    def all_modes(self) -> frozenset[Mode | None]:
+    def all_modes(self) -> frozenset[str | None]:
         return frozenset((self.mode, *dict(self.modes).values()))
 
 

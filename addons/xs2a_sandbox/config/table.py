@@ -11,7 +11,7 @@ from typing import Literal
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import kinds, readers
 from xs2a_sandbox.config.checks import Profile
-from xs2a_sandbox.config.kinds import Mode, SettingKind, choice, setting, settings_of, text, url
+from xs2a_sandbox.config.kinds import SettingKind, choice, setting, settings_of, text, url
 from xs2a_sandbox.config.limits import CONNECTIONS, JOURNALED
 from xs2a_sandbox.config.readers import Network
 from xs2a_sandbox.config.real_bank import BANKS, BankHost, RealBank
@@ -114,7 +114,7 @@ class Settings:
         kinds.COUNT, JOURNALED, "How many of the last exchanges the journal keeps, with 25 KiB for each."
     )
     log_format: Literal["text", "json"] = setting(choice("text", "json"), "text", "Form of the log.")
-    mode: Mode = setting(
+    mode: str = setting(
         kinds.MODE,
         "simulate",
         "simulate: never ask a bank; spy: ask it what nothing here answers; record: everything; compare: ask it, too.",

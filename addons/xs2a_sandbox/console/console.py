@@ -75,13 +75,13 @@ class Console:
             if guard.token is None:
                 raise Refused(403, "no-token", "This sandbox was started without an admin token, so nobody sees more.")
         except Refused as refused:
-            return _refused(str(refused), refused.status)
+            return _show_refusal(str(refused), refused.status)
         form = dict(parse_qsl(request.body.decode("utf-8", "replace"), keep_blank_values=True))
         visit = ConsoleVisit(request, session, segments[2:], query, form, self._sandbox, self._settings, self._base_url)
         if sign_in.LINK in query and not segments[1:] and request.method != "HEAD":
             return await self._signed_in(visit, query[sign_in.LINK], guard.token)
         if not self._sign_in.is_signed_in(request, guard.token):
-            return _refused("A link signs in; this command prints one:", 401, "xs2a-sandbox console")
+            return _show_refusal("A link signs in; this command prints one:", 401, "xs2a-sandbox console")
         try:
             return await _page_of(visit)(visit)
         except Refused as refused:
@@ -92,9 +92,9 @@ class Console:
         try:
             cookie = await self._sign_in.redeem(code, token)
         except StoreUnavailable as error:
-            return _refused(f"The state, which knows the links that were used, cannot be used: {error}", 503)
+            return _show_refusal(f"The state, which knows the links that were used, cannot be used: {error}", 503)
         if cookie is None:
-            return _refused("This link is over or was used before. A fresh one:", 403, "xs2a-sandbox console")
+            return _show_refusal("This link is over or was used before. A fresh one:", 403, "xs2a-sandbox console")
         return redirect(f"{visit.prefix}/", ("Set-Cookie", cookie), ("Cache-Control", "no-store"))
 
 
@@ -108,7 +108,7 @@ def _page_of(visit: ConsoleVisit) -> Page:
     return page
 
 
-def _refused(text: str, status: int, command: str = "") -> Response:
+def _show_refusal(text: str, status: int, command: str = "") -> Response:
     shared = {"nav": "", "prefix": prefix_of(DEFAULT), "session": "", "problem": "", "wrong": ""}
     return show(
         "refused.html", {**shared, "heading": "The console is closed", "text": text, "command": command}, status

@@ -41,7 +41,7 @@ async def exchange(visit: ConsoleVisit) -> Response:
                     order = {"allow_writes": displayed["method"] not in _READS}
                     more["comparison"] = await visit.ask("POST", f"journal/{number}/compare", order)
                 case _:
-                    more["done"] = await _written(visit, plain)
+                    more["done"] = await _write(visit, plain)
         except (Refused, UserMistake, OSError) as mistake:
             more["problem"] = str(mistake)
     return visit.page(
@@ -77,7 +77,7 @@ def _case(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> tuple[str | None,
         return None, str(mistake)
 
 
-async def _written(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> str:
+async def _write(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> str:
     """Writes the case among the user's cassettes. Raises UserMistake, OSError."""
     from xs2a_sandbox.authoring import new_case
 

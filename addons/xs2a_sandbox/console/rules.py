@@ -22,7 +22,7 @@ async def rules(visit: ConsoleVisit) -> Response:
     why, problem = None, ""
     if sent["url"]:
         try:
-            why = await visit.ask("POST", "explain", _described(sent))
+            why = await visit.ask("POST", "explain", _describe(sent))
         except Refused as refused:
             problem = str(refused)
     added = tuple(map(added_rules.addition, (await visit.ask("GET", "rules"))["added"]))
@@ -53,7 +53,7 @@ async def rules(visit: ConsoleVisit) -> Response:
     )
 
 
-def _described(sent: Mapping[str, str]) -> dict[str, Any]:
+def _describe(sent: Mapping[str, str]) -> dict[str, Any]:
     """The request that the form describes. Raises Refused."""
     described: dict[str, Any] = {"method": sent["method"].upper() or "GET", "url": sent["url"], "headers": {}}
     for line in filter(None, map(str.strip, sent["headers"].splitlines())):

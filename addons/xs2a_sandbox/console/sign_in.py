@@ -26,7 +26,7 @@ _SESSION = "console links"
 
 def link(base_url: str, token: str) -> str:
     """A URL that signs in once, within ten minutes."""
-    return f"{base_url}/_sandbox/?{LINK}={_signed('link', token, _LINK_SECONDS)}"
+    return f"{base_url}/_sandbox/?{LINK}={_sign('link', token, _LINK_SECONDS)}"
 
 
 class SignIn:
@@ -48,7 +48,7 @@ class SignIn:
             return None
         if not await run_transaction(self._store, lambda documents: _use_up(documents, code, until)):
             return None
-        value = _signed("cookie", token + self._run, _COOKIE_SECONDS)
+        value = _sign("cookie", token + self._run, _COOKIE_SECONDS)
         return f"{COOKIE}={value}; Path=/{ROOT}/; Max-Age={_COOKIE_SECONDS}; HttpOnly; SameSite=Strict"
 
     def is_signed_in(self, request: Request, token: str | None) -> bool:
@@ -72,7 +72,7 @@ def _use_up(documents: Documents, code: str, until: int) -> bool:
     return True
 
 
-def _signed(kind: str, token: str, seconds: int) -> str:
+def _sign(kind: str, token: str, seconds: int) -> str:
     text = f"{int(time()) + seconds}.{secrets.token_hex(16)}"
     return f"{text}.{_signature(kind, text, token)}"
 

@@ -26,7 +26,7 @@ async def traffic(visit: ConsoleVisit) -> Response:
     before, problem = visit.query.get("before", ""), ""
     listed: dict[str, Any] = {"exchanges": [], "found": 0}
     try:
-        listed = await _listed(visit, filters, _SHOWN, before=before)
+        listed = await _list(visit, filters, _SHOWN, before=before)
     except Refused as refused:
         problem = str(refused)
     newest = listed["exchanges"][::-1]
@@ -48,7 +48,7 @@ async def traffic(visit: ConsoleVisit) -> Response:
     )
 
 
-async def _listed(visit: ConsoleVisit, filters: Mapping[str, str], limit: int, **more: Any) -> Any:
+async def _list(visit: ConsoleVisit, filters: Mapping[str, str], limit: int, **more: Any) -> Any:
     """The last exchanges that fit, oldest first, and how many do. Raises Refused."""
     query = {name: value for name in _FILTERS if (value := filters.get(name))}
     if "method" in query:
@@ -70,7 +70,7 @@ async def _stream(visit: ConsoleVisit, last: int) -> AsyncGenerator[bytes]:
     loop = asyncio.get_running_loop()
     end = loop.time() + _STREAM
     while loop.time() < end:
-        listed = await _listed(visit, visit.query, _AT_ONCE, since=last)
+        listed = await _list(visit, visit.query, _AT_ONCE, since=last)
         if listed["found"] > _AT_ONCE:
             yield _event("reload", "", last)
             return

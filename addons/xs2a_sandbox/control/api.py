@@ -19,7 +19,7 @@ from xs2a_sandbox.control.route import ControlAnswer, ControlRequest, ControlRou
 from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable, body_invalid
 from xs2a_sandbox.explain import request as described_request
-from xs2a_sandbox.explain.explanation import Explanation, described
+from xs2a_sandbox.explain.explanation import Explanation, describe
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.messages import NOT_KEPT, json_answer
 from xs2a_sandbox.http.own_path import ROOT
@@ -180,10 +180,10 @@ class Control:
     def sessions(self, request: ControlRequest) -> ControlAnswer:
         kept: dict[str, dict[str, int]] = {DEFAULT: {}, **request.documents.sessions()}
         names = sorted(filter(is_session_name, kept))
-        return 200, {"sessions": [{"id": name, "documents": _counted(kept[name])} for name in names]}
+        return 200, {"sessions": [{"id": name, "documents": _count(kept[name])} for name in names]}
 
     def session_documents(self, request: ControlRequest) -> ControlAnswer:
-        return 200, {"id": request.names[0], "documents": _counted(self._kept(request))}
+        return 200, {"id": request.names[0], "documents": _count(self._kept(request))}
 
     def forget_session(self, request: ControlRequest) -> ControlAnswer:
         self._kept(request)
@@ -219,7 +219,7 @@ class Control:
 
     def explain(self, request: ControlRequest) -> ControlAnswer:
         described_one = described_request.read(request.read(), request.call.session.id)
-        return 200, described(self._sandbox.explain(described_one, request.documents))
+        return 200, describe(self._sandbox.explain(described_one, request.documents))
 
     def status(self, request: ControlRequest) -> ControlAnswer:
         return 200, self._sandbox.status()
@@ -227,42 +227,42 @@ class Control:
     # -- what is to go wrong
 
     def add_fault(self, request: ControlRequest) -> ControlAnswer:
-        return 201, faults.added(request.call, self._sandbox.banks, request.read())
+        return 201, faults.add(request.call, self._sandbox.banks, request.read())
 
     def delete_fault(self, request: ControlRequest) -> ControlAnswer:
-        faults.deleted(request.call, request.names[0])
+        faults.delete(request.call, request.names[0])
         return 204, None
 
     # -- what is answered otherwise
 
     def add_rules(self, request: ControlRequest) -> ControlAnswer:
-        return 201, rules.added(request.call, self._sandbox.banks, request.read())
+        return 201, rules.add(request.call, self._sandbox.banks, request.read())
 
     def delete_rules(self, request: ControlRequest) -> ControlAnswer:
-        rules.deleted(request.call, request.names[0])
+        rules.delete(request.call, request.names[0])
         return 204, None
 
     # -- what was asked
 
     def journal(self, request: ControlRequest) -> ControlAnswer:
-        return 200, journal_view.listed(request.journal, request.call)
+        return 200, journal_view.list_entries(request.journal, request.call)
 
     def exchange(self, request: ControlRequest) -> ControlAnswer:
         return 200, journal_view.one(request.journal, request.call, request.names[0])
 
     def send_again(self, request: ControlRequest) -> Later:
         entry = journal_view.sendable(request.journal, request.names[0])
-        return partial(journal_view.sent_again, self._sandbox, entry)
+        return partial(journal_view.send_again, self._sandbox, entry)
 
     def compare_exchange(self, request: ControlRequest) -> Later:
         entry = journal_view.comparable(request.journal, request.names[0])
-        return partial(journal_view.compared, self._sandbox, entry, request.read())
+        return partial(journal_view.compare, self._sandbox, entry, request.read())
 
     def clear_journal(self, request: ControlRequest) -> ControlAnswer:
-        return 200, journal_view.emptied(request.journal, request.call)
+        return 200, journal_view.empty(request.journal, request.call)
 
     def assert_journal(self, request: ControlRequest) -> ControlAnswer:
-        return 200, journal_view.asserted(request.journal, request.call, request.read())
+        return 200, journal_view.check_assertions(request.journal, request.call, request.read())
 
 
 def _own(collection: str) -> bool:
@@ -283,7 +283,7 @@ def _no_document(request: ControlRequest) -> Refused:
     return Refused(404, "document-unknown", f"the session {request.call.session.id} has no {id} in {collection}")
 
 
-def _counted(counts: dict[str, int]) -> dict[str, int]:
+def _count(counts: dict[str, int]) -> dict[str, int]:
     return {name: count for name, count in sorted(counts.items()) if not _own(name)}
 
 
@@ -347,7 +347,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "clock",
         "clock",
         "The session's time",
-        lambda control, request: (200, clock.described(request.call.clock)),
+        lambda control, request: (200, clock.describe(request.call.clock)),
         {200: shapes.ClockShape},
     ),
     ControlRoute(
@@ -381,7 +381,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "checks",
         "checks",
         "What is refused in the session beyond the documented interface",
-        lambda control, request: (200, checks.described(request.call.checks)),
+        lambda control, request: (200, checks.describe(request.call.checks)),
         {200: shapes.ChecksShape},
     ),
     ControlRoute(
@@ -451,7 +451,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "sca/{authorisationId}",
         "decide",
         "Decides in the payment user's place",
-        lambda control, request: (200, sca.decided(request.call, request.names[0], request.read())),
+        lambda control, request: (200, sca.decide(request.call, request.names[0], request.read())),
         {200: shapes.AuthorisationShape},
         body=shapes.PsuDecision,
         errors=(
@@ -464,7 +464,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "faults",
         "faults",
         "What is to go wrong in the session",
-        lambda control, request: (200, faults.listed(request.call)),
+        lambda control, request: (200, faults.list_faults(request.call)),
         {200: shapes.FaultsShape},
     ),
     ControlRoute(
@@ -499,7 +499,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "rules",
         "rules",
         "The rules that were added to the session, with their hits",
-        lambda control, request: (200, rules.listed(request.call)),
+        lambda control, request: (200, rules.list_rules(request.call)),
         {200: shapes.AddedRulesShape},
     ),
     ControlRoute(

@@ -12,7 +12,7 @@ from xs2a_sandbox.errors import body_invalid
 from xs2a_sandbox.state.session import keep_checks
 
 
-def described(checks: Checks) -> ChecksShape:
+def describe(checks: Checks) -> ChecksShape:
     """The names of the checks that refuse, and of those that warn."""
     profile = "strict" if checks.strict else "documented"
     return ChecksShape(profile=profile, refusing=sorted(checks.refusing), warning=sorted(checks.warning))
@@ -30,4 +30,4 @@ def put(call: Call, body: Mapping[str, Any]) -> ChecksShape:
     if clash := Checks.clash(profile, names):
         raise body_invalid(clash)
     keep_checks(call.state, profile, names)
-    return described(Checks.of(profile, names))
+    return describe(Checks.of(profile, names))

@@ -76,7 +76,7 @@ class Client:
     ) -> shapes.ClockShape:
         """Sets it by just one of `shift`, `frozen` (and `seed`) and `real`."""
         written = {"shift": shift, "frozen": frozen, "seed": seed, "real": real or None}
-        return cast("shapes.ClockShape", self.ask("PUT", ("clock",), _written(written)))
+        return cast("shapes.ClockShape", self.ask("PUT", ("clock",), _write(written)))
 
     def move_clock(self, move: int | str) -> shapes.ClockShape:
         """Lets seconds, or a duration such as 90d, pass."""
@@ -186,7 +186,7 @@ class Client:
         self, match: shapes.JournalMatch | None = None, times: int | shapes.TimesRange | None = None
     ) -> shapes.AssertedShape:
         """The exchanges that fit. Raises UserMistake where they are not as many as `times` says."""
-        written = _written({"match": match, "times": times})
+        written = _write({"match": match, "times": times})
         return cast("shapes.AssertedShape", self.ask("POST", ("journal", "assert"), written))
 
     # -- how it is asked
@@ -280,7 +280,7 @@ def _message(value: Any) -> str:
     return ""
 
 
-def _written(members: Mapping[str, Any]) -> dict[str, Any]:
+def _write(members: Mapping[str, Any]) -> dict[str, Any]:
     """The members that were given a value."""
     return {name: value for name, value in members.items() if value is not None}
 

@@ -19,7 +19,7 @@ _DUE = 50
 """So many things that fall due are told."""
 
 
-def described(clock: Clock) -> dict[str, Any]:
+def describe(clock: Clock) -> dict[str, Any]:
     """`shift` in seconds, 0 while the clock is frozen."""
     return {
         "now": clock.now().isoformat(timespec="seconds"),
@@ -84,7 +84,7 @@ def _keep(call: Call, clock: Clock) -> dict[str, Any]:
         bookings.keep_booked(call)
     call.state.testdata()  # what its dates count from is kept now: the new time does not change them
     keep_clock(call.state, clock)
-    return described(clock)
+    return describe(clock)
 
 
 def _span(member: str, value: Any) -> timedelta:

@@ -18,11 +18,11 @@ MOST = 100
 _LONGEST_COUNT = 1_000_000
 
 
-def listed(call: Call) -> dict[str, Any]:
+def list_faults(call: Call) -> dict[str, Any]:
     return {"faults": SESSION_FAULTS.all(call.state)}
 
 
-def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
+def add(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
     """Adds a fault, after those that there are. Raises Refused."""
     there = SESSION_FAULTS.all(call.state)
     if len(there) >= MOST:
@@ -34,7 +34,7 @@ def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
         _check_ending(body)
     else:
         try:
-            fault.compiled(id, wish)
+            fault.compile_fault(id, wish)
             fault.check_names(wish, interfaces)
         except ValueError as error:
             raise body_invalid(str(error)) from None
@@ -52,7 +52,7 @@ def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
     return new_fault
 
 
-def deleted(call: Call, id: str) -> None:
+def delete(call: Call, id: str) -> None:
     """Raises Refused where there is none of that id."""
     if not SESSION_FAULTS.remove(call.state, id):
         raise Refused(404, "fault-unknown", f"the session {call.session.id} has no fault {id}")

@@ -40,7 +40,7 @@ class Answering(Protocol):
     async def compare(self, exchange: Journaled, *, allow_writes: bool) -> ComparedExchange: ...
 
 
-def listed(journal: Journal, call: Call) -> dict[str, Any]:
+def list_entries(journal: Journal, call: Call) -> dict[str, Any]:
     """The last `limit` that fit, oldest first. Raises Refused."""
     query = call.query
     if unknown := sorted(query.keys() - set(QUERY)):
@@ -62,7 +62,7 @@ def listed(journal: Journal, call: Call) -> dict[str, Any]:
         fitting = select(journal.entries(after), search)
         count, entries = len(fitting), fitting[len(fitting) - min(limit, len(fitting)) :]
     return {
-        "exchanges": [summary(entry, _displayed(journal, entry, plain)) for entry in entries],
+        "exchanges": [summary(entry, _display(journal, entry, plain)) for entry in entries],
         "found": count,
         "kept": len(journal),
     }
@@ -71,7 +71,7 @@ def listed(journal: Journal, call: Call) -> dict[str, Any]:
 def one(journal: Journal, call: Call, number: str) -> dict[str, Any]:
     """All of one exchange. Raises Refused."""
     entry = _entry(journal, number)
-    return whole(entry, _displayed(journal, entry, _plain(call.query)))
+    return whole(entry, _display(journal, entry, _plain(call.query)))
 
 
 def since(request: Request) -> int:
@@ -98,7 +98,7 @@ def comparable(journal: Journal, number: str) -> Journaled:
     return entry
 
 
-async def sent_again(sandbox: Answering, entry: Journaled) -> ControlAnswer:
+async def send_again(sandbox: Answering, entry: Journaled) -> ControlAnswer:
     """The summary of the exchange that comes of sending a request again."""
     last = max((entry.number for entry in await sandbox.journal.whole()), default=0)
     request = described_request.of(entry)
@@ -114,7 +114,7 @@ async def sent_again(sandbox: Answering, entry: Journaled) -> ControlAnswer:
     return 201, summary(sent, sandbox.journal.displayed(sent))
 
 
-async def compared(sandbox: Answering, entry: Journaled, body: Mapping[str, Any]) -> ControlAnswer:
+async def compare(sandbox: Answering, entry: Journaled, body: Mapping[str, Any]) -> ControlAnswer:
     """What the bank answers otherwise to the request of an exchange. Raises Refused."""
     allow_writes = body.get("allow_writes", False)
     if not isinstance(allow_writes, bool):
@@ -135,11 +135,11 @@ async def compared(sandbox: Answering, entry: Journaled, body: Mapping[str, Any]
     }
 
 
-def emptied(journal: Journal, call: Call) -> dict[str, Any]:
+def empty(journal: Journal, call: Call) -> dict[str, Any]:
     return {"forgotten": journal.clear(_session(call))}
 
 
-def asserted(journal: Journal, call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
+def check_assertions(journal: Journal, call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
     """The exchanges that were asserted.
 
     Raises Refused, with 409 and what was there instead where the assertion does not hold.
@@ -242,7 +242,7 @@ def _body(body: bytes) -> dict[str, Any]:
         return {"base64": b64encode(body).decode()}
 
 
-def _displayed(journal: Journal, entry: Journaled, plain: bool) -> Journaled:
+def _display(journal: Journal, entry: Journaled, plain: bool) -> Journaled:
     return entry if plain else journal.displayed(entry)
 
 

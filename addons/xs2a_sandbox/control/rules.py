@@ -14,11 +14,11 @@ from xs2a_sandbox.state.session import SESSION_RULES
 _FORGET = "DELETE /_sandbox/rules forgets those that are there"
 
 
-def listed(call: Call) -> dict[str, Any]:
-    return {"added": [_described(addition) for addition in SESSION_RULES.all(call.state)]}
+def list_rules(call: Call) -> dict[str, Any]:
+    return {"added": [_describe(addition) for addition in SESSION_RULES.all(call.state)]}
 
 
-def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
+def add(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
     """Adds rules, over those that there are. Raises Refused."""
     there = SESSION_RULES.all(call.state)
     written = body.get("rules")
@@ -31,15 +31,15 @@ def added(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
     if length > limits.SESSION_RULES_TEXT:
         most = f"the rules of a session have at most {limits.SESSION_RULES_TEXT:,} characters"
         raise Refused(409, "too-many-rules", f"{most}, and with these they would have {length:,}: {_FORGET}")
-    new["hits"] = dict.fromkeys(_checked(banks, new), 0)
+    new["hits"] = dict.fromkeys(_check(banks, new), 0)
     if not new["hits"]:
         raise body_invalid("there is no rule in it")
     _check_count(before + len(new["hits"]))  # a text may hold many
     SESSION_RULES.keep(call.state, [*there, new])
-    return _described(new)
+    return _describe(new)
 
 
-def deleted(call: Call, id: str) -> None:
+def delete(call: Call, id: str) -> None:
     """Raises Refused where nothing was added by that id."""
     if not SESSION_RULES.remove(call.state, id):
         raise Refused(404, "rules-unknown", f"nothing was added to the session {call.session.id} as {id}")
@@ -56,11 +56,11 @@ def _check_count(count: int) -> None:
         raise Refused(409, "too-many-rules", f"{most}, and with these it would have {count:,}: {_FORGET}")
 
 
-def _described(kept: Mapping[str, Any]) -> AddedRules:
+def _describe(kept: Mapping[str, Any]) -> AddedRules:
     return AddedRules(id=kept["id"], rules=kept["rules"], hits=kept["hits"])
 
 
-def _checked(banks: Banks, kept: Mapping[str, Any]) -> list[str]:
+def _check(banks: Banks, kept: Mapping[str, Any]) -> list[str]:
     """The ids of rules that one of the banks can have. Raises Refused with why the default one cannot."""
     why = ""
     for bank in (banks.default, *banks.all):

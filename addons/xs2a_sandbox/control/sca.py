@@ -16,10 +16,10 @@ DECISIONS = ("approve", "decline", "timeout", "error")
 
 def read(call: Call, id: str) -> Document:
     """The authorisation and the status of what it is for. Raises Refused."""
-    return _described(_visit(call, id))
+    return _describe(_visit(call, id))
 
 
-def decided(call: Call, id: str, body: Mapping[str, Any]) -> Document:
+def decide(call: Call, id: str, body: Mapping[str, Any]) -> Document:
     """Decides as if the payment user had, in the bank's app or on its pages. Raises Refused."""
     decision = body.get("decide")
     if decision not in DECISIONS:
@@ -41,7 +41,7 @@ def decided(call: Call, id: str, body: Mapping[str, Any]) -> Document:
     else:
         psu = authorisation.get("psuId") or next(iter(visit.customers), None)
         succeed(call, id, {**authorisation, "psuId": psu})
-    return _described(visit)
+    return _describe(visit)
 
 
 def _visit(call: Call, id: str) -> Visit:
@@ -67,6 +67,6 @@ def _check_open(visit: Visit) -> None:
         raise Refused(409, error.name, f"the {what} {id} {why}") from None
 
 
-def _described(visit: Visit) -> Document:
+def _describe(visit: Visit) -> Document:
     status = visit.resource.get(visit.family.status)
     return {"authorisationId": visit.id, **visit.authorisation, "resourceStatus": status}

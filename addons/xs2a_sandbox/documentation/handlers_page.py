@@ -44,7 +44,7 @@ def _section(handler: Handler) -> Iterator[str]:
         yield f"| {mark} | {option.doc}{choices}{default}{_besides(option)} |"
     rows = (
         ("result", ", ".join(f"`{name}`" for name in handler.returns)),
-        ("reads", _listed(handler.deeds.reads)),
+        ("reads", _list(handler.deeds.reads)),
         ("raises", ", ".join(f"`{name}`" for name in sorted(handler.deeds.raises))),
     )
     yield from ("", "| | |", "|---|---|")
@@ -56,17 +56,17 @@ def _besides(option: Option) -> str:
     texts = [_effect("Then it", option.deeds)] if option.deeds != ReadsAndRaises() else []
     texts += [_effect(f"With `{value}` it", effect) for value, effect in option.choices.items()]
     if option.instead:
-        texts.append(f"Then it does not read {_listed(option.instead)}.")
+        texts.append(f"Then it does not read {_list(option.instead)}.")
     return "".join(f" {text}" for text in texts)
 
 
 def _effect(subject: str, effect: ReadsAndRaises) -> str:
     raises = ", ".join(f"`{name}`" for name in sorted(effect.raises))
-    reads = [f"reads {_listed(effect.reads)}"] if effect.reads else []
+    reads = [f"reads {_list(effect.reads)}"] if effect.reads else []
     return f"{subject} {' and '.join([*reads, *([f'raises {raises}'] if raises else [])])}."
 
 
-def _listed(places: Parts) -> str:
+def _list(places: Parts) -> str:
     kinds = {"headers": "the headers", "query": "of the query", "where": "of the path", "body": "of the body"}
     texts = []
     for part, kind in kinds.items():

@@ -24,7 +24,7 @@ def render(text: str, folder: str = "") -> Rendered:
     """The page, which is in this folder. Links that lead out of the documentation, into the repository, become text."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     tokens = [token for token in parser.parse(text) if not _is_left_out(token)]
-    headings = _anchored(tokens)
+    headings = _anchor(tokens)
     for token in tokens:
         if token.type == "table_open":
             token.attrSet("tabindex", "0")
@@ -41,7 +41,7 @@ def _is_left_out(token: Token) -> bool:
     return token.type == "html_block" or (token.type == "fence" and token.info == "mermaid")
 
 
-def _anchored(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
+def _anchor(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
     """Level, anchor and text of each heading, which gets its anchor: the one that GitHub gives it."""
     headings: list[tuple[str, str, str]] = []
     slugs: list[str] = []

@@ -35,12 +35,12 @@ def _dialect(dialect: str) -> Iterator[str]:
         for operation in interface.bank.operations.values()
     ]
     everywhere = set.intersection(*(set(errors) for *_, (_, errors) in operations))
-    yield from ("", f"## {dialect}", "", f"Any operation: {_listed(sorted(everywhere))}.")
+    yield from ("", f"## {dialect}", "", f"Any operation: {_list(sorted(everywhere))}.")
     for title, titled in groupby(sorted(operations, key=itemgetter(0)), key=itemgetter(0)):
         yield from ("", f"### {title}", "", "| request | operation | answers | errors |", "|---|---|---|---|")
         for _, operation, (answers, errors) in titled:
             request = f"{operation.method} {operation.pattern.text}"
-            listed_errors = _listed([error for error in errors if error not in everywhere])
+            listed_errors = _list([error for error in errors if error not in everywhere])
             yield f"| `{request}` | `{operation.id}` | {', '.join(map(str, answers))} | {listed_errors} |"
 
 
@@ -52,6 +52,6 @@ def _endings(interface: Writer, operation: Operation) -> tuple[list[int], list[t
     return succeeding, sorted((status, name) for status, name in endings if name in names)
 
 
-def _listed(errors: list[tuple[int, str]]) -> str:
+def _list(errors: list[tuple[int, str]]) -> str:
     by_status = groupby(errors, key=itemgetter(0))
     return "; ".join(f"{status} {', '.join(f'`{name}`' for _, name in named)}" for status, named in by_status)

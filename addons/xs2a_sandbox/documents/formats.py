@@ -27,7 +27,7 @@ _LONGEST = 100
 """Characters of what is remembered: longer texts are no IBAN, BIC or address, and would fill the memory."""
 
 
-def _remembered(fits: Callable[[str], bool]) -> Callable[[str], bool]:
+def _remember(fits: Callable[[str], bool]) -> Callable[[str], bool]:
     remembered = lru_cache(4096)(fits)
     return wraps(remembered)(lambda text: len(text) <= _LONGEST and remembered(text))
 
@@ -55,12 +55,12 @@ def is_uuid(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
-@_remembered
+@_remember
 def is_ip(text: str) -> bool:
     return _is_read_by(ipaddress.ip_address, text)
 
 
-@_remembered
+@_remember
 def is_iban(text: str) -> bool:
     """Electronic form only: no spaces, upper case; country structure and check digits right."""
     if not _is_compact(text):
@@ -70,7 +70,7 @@ def is_iban(text: str) -> bool:
     return bool(schwifty.IBAN(text, allow_invalid=True).is_valid)
 
 
-@_remembered
+@_remember
 def is_bic(text: str) -> bool:
     if not _is_compact(text):
         return False

@@ -27,14 +27,14 @@ def read(file: Path, *, folder: Path | None = None, limit: int = LARGEST) -> byt
     Raises:
         OSError: its `strerror` says what is wrong, also where that is no failure of the operating system.
     """
-    with opened(file, folder=folder) as stream:
+    with open_file(file, folder=folder) as stream:
         content = stream.read(limit + 1)
     if len(content) > limit:
         raise OSError(errno.EFBIG, f"it is larger than {limit // (1024 * 1024)} MiB", str(file))
     return content
 
 
-def opened(file: Path, *, folder: Path | None = None) -> BinaryIO:
+def open_file(file: Path, *, folder: Path | None = None) -> BinaryIO:
     """Opens the file, to be read in pieces, as `read` does."""
     try:
         real = file.resolve()

@@ -88,7 +88,7 @@ def of_body(error: "ValidationError") -> Complaint:
         case "type" | "maxLength" if keyword == "type" or rule == 0:
             # Of texts, a member that takes only the empty one takes none that says anything.
             is_text = schema.get("maxLength") != 0
-            kinds = [_JSON_KINDS[kind] for kind in _listed(schema["type"]) if is_text or kind != "string"]
+            kinds = [_JSON_KINDS[kind] for kind in _list(schema["type"]) if is_text or kind != "string"]
             return Complaint(pointer, "wrong-type", f"must be {_either(kinds)}, not {_JSON_KINDS[_kind(value)]}")
     return Complaint(pointer, "wrong-value", _rule(keyword, rule, schema))
 
@@ -123,7 +123,7 @@ def of_file(error: "ValidationError") -> Iterator[Complaint]:
         case "anyOf" | "oneOf":
             yield from _branches(error)
         case "type":
-            kinds = _listed(rule)
+            kinds = _list(rule)
             pattern = schema.get("pattern") if "string" in kinds else None
             if pattern and isinstance(value, int | Decimal) and not re.search(pattern, str(value)):
                 # Quotes alone would not mend it.
@@ -132,7 +132,7 @@ def of_file(error: "ValidationError") -> Iterator[Complaint]:
             yield Complaint(pointer, "wrong-type", _none_of(map(_KINDS.__getitem__, kinds), value, (), kinds))
         case "enum" | "const":
             allowed = rule if keyword == "enum" else [rule]
-            yield Complaint(pointer, "wrong-value", _none_of(map(_written, allowed), value, allowed))
+            yield Complaint(pointer, "wrong-value", _none_of(map(_write, allowed), value, allowed))
         case _:
             yield Complaint(pointer, "wrong-value", _wrong(keyword, rule, value, schema))
 
@@ -173,9 +173,9 @@ def _branches(error: "ValidationError") -> Iterator[Complaint]:
         branches.setdefault(inner.relative_schema_path[0], []).append(inner)
     if all(any(map(_is_other, inner)) for inner in branches.values()):
         others = [inner for branch in branches.values() for inner in branch if _is_other(inner)]
-        kinds = [kind for inner in others if inner.validator == "type" for kind in _listed(inner.validator_value)]
-        words = [word for inner in others if inner.validator != "type" for word in _listed(inner.validator_value)]
-        expected = dict.fromkeys([*map(_KINDS.__getitem__, kinds), *map(_written, words)])
+        kinds = [kind for inner in others if inner.validator == "type" for kind in _list(inner.validator_value)]
+        words = [word for inner in others if inner.validator != "type" for word in _list(inner.validator_value)]
+        expected = dict.fromkeys([*map(_KINDS.__getitem__, kinds), *map(_write, words)])
         code = "wrong-value" if words else "wrong-type"
         yield Complaint(pointer, code, _none_of(expected, value, words, kinds))
         return
@@ -212,16 +212,16 @@ def _keys(schema: Any) -> set[str]:
 def _wrong(keyword: str | None, rule: Any, value: Any, schema: Mapping[str, Any]) -> str:
     """The rule, and the value that breaks it where that is not seen at once."""
     if keyword == "enum":
-        return _none_of(map(_written, rule), value, rule)
+        return _none_of(map(_write, rule), value, rule)
     if keyword == "pattern":
         return _unlike(rule, value, schema)
     is_quoted = keyword == "format" or (keyword in _LIMITS and not isinstance(value, dict | list))
-    return f"{_rule(keyword, rule, schema)}{f', not {_quoted(value)}' if is_quoted else ''}"
+    return f"{_rule(keyword, rule, schema)}{f', not {_quote(value)}' if is_quoted else ''}"
 
 
 def _unlike(pattern: str, value: Any, schema: Mapping[str, Any]) -> str:
     hint = f"; did you mean /{value}?" if re.search(pattern, f"/{value}") and "." not in str(value) else ""
-    return f"{_rule('pattern', pattern, schema)}, not {_quoted(value)}{hint}"
+    return f"{_rule('pattern', pattern, schema)}, not {_quote(value)}{hint}"
 
 
 def _rule(keyword: str | None, rule: Any, schema: Mapping[str, Any]) -> str:
@@ -238,7 +238,7 @@ def _rule(keyword: str | None, rule: Any, schema: Mapping[str, Any]) -> str:
         case "enum" | "const":
             # The empty text is as good as no member, and nobody is told to write it.
             allowed = rule if keyword == "enum" else [rule]
-            return f"must be {_either(_written(value) for value in allowed if value != '')}"
+            return f"must be {_either(_write(value) for value in allowed if value != '')}"
         case "pattern":
             # By its description, as a regular expression says little to who wrote the value.
             meaning = schema.get("description", "").partition(";")[0].removesuffix(".")
@@ -251,17 +251,17 @@ def _rule(keyword: str | None, rule: Any, schema: Mapping[str, Any]) -> str:
             return "has a form that is not allowed here"
         case None:
             return "holds something that is not allowed here"
-    return f"does not satisfy {keyword}: {_written(rule)}"
+    return f"does not satisfy {keyword}: {_write(rule)}"
 
 
 def _none_of(expected: Iterable[str], value: Any, words: Iterable[Any] = (), kinds: Iterable[str] = ()) -> str:
     hint = did_you_mean(value, words) if isinstance(value, str) else ""
     if "string" in kinds and not isinstance(value, dict | list | None):
         hint = "; quote it to make it text"
-    return f"must be {_either(expected)}, not {_quoted(value)}{hint}"
+    return f"must be {_either(expected)}, not {_quote(value)}{hint}"
 
 
-def _listed(rule: Any) -> list[Any]:
+def _list(rule: Any) -> list[Any]:
     return rule if isinstance(rule, list) else [rule]
 
 
@@ -280,11 +280,11 @@ def _inside(pointer: tuple[str | int, ...]) -> str:
     return f" in {names[-1]}" if names else ""
 
 
-def _written(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else _quoted(value)
+def _write(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else _quote(value)
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     match value:
         case None:
             return "null"

@@ -29,13 +29,13 @@ def check(schemas: Schemas) -> list[Problem]:
         try:
             complaints = list(_complaints(name, schemas.document(name), schemas))
             if complaints:
-                problems += _placed(name, complaints, schemas)
+                problems += _place(name, complaints, schemas)
         except Unreadable as error:
             problems += error.problems
     return problems
 
 
-def _placed(name: str, complaints: list[Complaint], schemas: Schemas) -> Iterator[Problem]:
+def _place(name: str, complaints: list[Complaint], schemas: Schemas) -> Iterator[Problem]:
     """The complaints at their places. JSON is YAML, but for some escapes and tabs: such a file's first line is told."""
     file = schemas.file(name)
     try:

@@ -285,7 +285,7 @@ def read(file: Path, *, folder: Path | None = None) -> Document:
 
 def parse(text: str | bytes, file: Path) -> Document:
     """Raises `Unreadable` with every problem of the text; a mistake of syntax hides those behind it."""
-    loader = Loader(file, (_decoded(text, file) if isinstance(text, bytes) else text).removeprefix("\ufeff"))
+    loader = Loader(file, (_decode(text, file) if isinstance(text, bytes) else text).removeprefix("\ufeff"))
     value, root = loader.document()
     if loader.problems:
         raise Unreadable(loader.problems)
@@ -298,7 +298,7 @@ def complaints(document: Document, schema: Schema) -> list[Problem]:
     return sorted(problems, key=lambda p: (p.line, p.column, p.text))
 
 
-def _decoded(content: bytes, file: Path) -> str:
+def _decode(content: bytes, file: Path) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:

@@ -123,7 +123,7 @@ NO_PROXY = malformed("CONNECT is for the port of --proxy-port")
 
 def as_http1(response: Response) -> bytes:
     """The whole message, the last one of its connection."""
-    return head(response.status, [*framed_headers(response, "GET"), ("Connection", "close")]) + response.body
+    return head(response.status, [*frame_headers(response, "GET"), ("Connection", "close")]) + response.body
 
 
 def head(status: int, fields: Iterable[tuple[str, str]]) -> bytes:
@@ -228,7 +228,7 @@ def is_ending(error: BaseException) -> bool:
     return isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit))
 
 
-def framed_headers(response: Response, method: str) -> list[tuple[str, str]]:
+def frame_headers(response: Response, method: str) -> list[tuple[str, str]]:
     """The headers to send, with the one right `Content-Length`."""
     headers = [pair for pair in response.headers if pair[0].lower() not in SET_BY_DOORS]
     if response.fault == "truncate":

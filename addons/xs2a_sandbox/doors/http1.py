@@ -499,7 +499,7 @@ def _head(response: Response, turn: ParsedRequest, *, goes_on: bool) -> bytes:
         if form:
             values = [value for _, value in response.headers]
             return (form % (*values, len(response.body), _date(int(time())))).encode("latin-1")
-    fields = door.framed_headers(response, turn.method)
+    fields = door.frame_headers(response, turn.method)
     # A real bank has said its own.
     if "date" not in [name.lower() for name, _ in fields]:
         fields.append(("Date", _date(int(time()))))

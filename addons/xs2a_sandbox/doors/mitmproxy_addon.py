@@ -127,7 +127,7 @@ class SandboxAddon(ConnectionGuard):
         connection = self._connection(flow.client_conn)
         connection.begins()
         if connection.crowded:
-            flow.response = to_mitmproxy(self._crowded(flow), "CONNECT")
+            flow.response = to_mitmproxy(self._refuse_crowd(flow), "CONNECT")
         elif is_admitted:
             self._tunnels[flow.client_conn.id] = user
         else:
@@ -160,7 +160,7 @@ class SandboxAddon(ConnectionGuard):
     async def _answer(self, flow: http.HTTPFlow, crowded: bool) -> None:
         request, is_admitted = self._from_mitmproxy(flow)
         if crowded:
-            response = self._crowded(flow)
+            response = self._refuse_crowd(flow)
         elif mistake := flow.request.is_http2 and _mistake(flow.request):
             response = self.tell(request, door.malformed(mistake), 0.0, None)
         elif is_admitted:
@@ -175,7 +175,7 @@ class SandboxAddon(ConnectionGuard):
     def _connection(self, client: Client) -> Connection:
         return self._clients.get(client.id) or Connection(self._limits)
 
-    def _crowded(self, flow: http.HTTPFlow) -> Response:
+    def _refuse_crowd(self, flow: http.HTTPFlow) -> Response:
         return self.tell(_outline(flow), door.TOO_MANY_CONNECTIONS, 0.0, None)
 
     def response(self, flow: http.HTTPFlow) -> None:

@@ -430,7 +430,7 @@ def outline(request: http.Request, way_in: Door) -> Request:
 
 
 def to_mitmproxy(response: Response, method: str) -> http.Response:
-    pairs = door.framed_headers(response, method)
+    pairs = door.frame_headers(response, method)
     fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs]
     content = b"" if method == "HEAD" else response.body
     reason = RESPONSES.get(response.status, "").encode()

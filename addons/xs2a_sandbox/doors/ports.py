@@ -22,7 +22,7 @@ def listen(host: str, port: int, flag: str) -> list[socket.socket]:
             # A name of several addresses, where 0 picks a free port for the first: they are to share it.
             shared = listening[0].getsockname()[1] if listening else port
             try:
-                listening.append(_bound(family, kind, protocol, (address[0], shared, *address[2:])))
+                listening.append(_bind(family, kind, protocol, (address[0], shared, *address[2:])))
             except OSError as error:
                 # As with localhost, which is ::1 as well on machines without it.
                 if not listening or error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
@@ -46,7 +46,7 @@ async def serve(
     return [await loop.create_server(protocol_factory, sock=bound, backlog=_BACKLOG) for bound in listening]
 
 
-def _bound(family: int, kind: int, protocol: int, address: tuple[object, ...]) -> socket.socket:
+def _bind(family: int, kind: int, protocol: int, address: tuple[object, ...]) -> socket.socket:
     made = socket.socket(family, kind, protocol)
     try:
         if os.name == "posix":  # elsewhere two could listen on one port

@@ -58,7 +58,9 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
     for real in real_banks:
         client.check(real)
     if settings.on_expiry == "fail":
-        outdated = [line for b in banks.all for line in replay.outdated(b.interface, Clock().now(), settings.max_age)]
+        outdated = [
+            line for b in banks.all for line in replay.find_outdated(b.interface, Clock().now(), settings.max_age)
+        ]
         if outdated:
             raise ConfigError("\n".join([*outdated, "record again, or let max_age be longer"]))
     redactor = redactor_of(settings, banks) if real_banks else None
@@ -151,9 +153,9 @@ def warnings(settings: Settings, engine: Engine) -> list[str]:
     """Lines about recordings that answer, and are not as they should be, and about what sandboxes do not share."""
     lines: list[str] = []
     for spoken in [bank.interface for bank in engine.banks.all]:
-        lines += replay.replaced(spoken)
+        lines += replay.find_replaced(spoken)
         lines += replay.left_out(spoken)
-        lines += replay.outdated(spoken, Clock().now(), settings.max_age)
+        lines += replay.find_outdated(spoken, Clock().now(), settings.max_age)
         if any(rule.tape for rule in spoken.rules):
             lines += replay.of_another_key(spoken, pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir)))
     return list(dict.fromkeys(lines))

@@ -67,7 +67,7 @@ class Egress:
         egress_policy.check(to_bank, guard)
         destination = to_bank.destination
         if self.recording and (to_bank.mode == "record" or self._spied):
-            response = await self._recorded(self.recording, bank, request, destination)
+            response = await self._record(self.recording, bank, request, destination)
         else:
             response = await self.send(bank, request, destination.sent)
         if bank.rewrite_links:
@@ -91,7 +91,7 @@ class Egress:
         self._calls += 1
         return _of_no_sandbox(await self._upstream.send(bank, request, target))
 
-    async def _recorded(
+    async def _record(
         self, recording: Recording, bank: RealBank, request: Request, destination: BankDestination
     ) -> Response:
         try:
@@ -100,7 +100,7 @@ class Egress:
                 response = await self.send(bank, replace(request, headers=readable(request.headers)), destination.sent)
                 milliseconds = (time.perf_counter() - clock) * 1000
                 plain = replace(without_own_credentials(request), target=destination.target)
-                exchange = Exchange.of(plain, _decoded(response), destination.url, started, milliseconds)
+                exchange = Exchange.of(plain, _decode(response), destination.url, started, milliseconds)
                 await self._write(recording, exchange)
                 return response
         except RecordingFailed as error:
@@ -127,7 +127,7 @@ def _of_no_sandbox(response: Response) -> Response:
     return response if headers == response.headers else replace(response, headers=headers)
 
 
-def _decoded(response: Response) -> Response:
+def _decode(response: Response) -> Response:
     """The response as it is written down: its body before any Content-Encoding, if that can be undone."""
     headers = Headers(response.headers)
     if response.rest is not None or (body := decode(headers, response.body)) is None:

@@ -23,7 +23,7 @@ from xs2a_sandbox.engine.destinations.own import Refusal
 from xs2a_sandbox.engine.explaining import explain
 from xs2a_sandbox.engine.routing import is_own_path
 from xs2a_sandbox.engine.stack import Parts, Stack
-from xs2a_sandbox.engine.steps.journaling import displayed_text, reason_of
+from xs2a_sandbox.engine.steps.journaling import display_text, reason_of
 from xs2a_sandbox.errors import BankError, Refused
 from xs2a_sandbox.explain import request as described_request
 from xs2a_sandbox.explain.explanation import Explanation
@@ -175,7 +175,7 @@ class Engine:
 
     def displayed_text(self, text: str, personal: bool | None = None) -> str:
         """The text of an exchange as it may be shown; `personal` is None where nothing is known of it."""
-        return displayed_text(text, self.parts.may_be_personal if personal is None else personal, self.parts.display)
+        return display_text(text, self.parts.may_be_personal if personal is None else personal, self.parts.display)
 
     @property
     def banks(self) -> Banks:

@@ -13,6 +13,7 @@ from xs2a_sandbox.bank.expiry import expire
 from xs2a_sandbox.cassette import Call, fault
 from xs2a_sandbox.cassette.decide import Decision
 from xs2a_sandbox.cassette.fault import MEMBERS, PREFER, Fault
+from xs2a_sandbox.config.modes import find_mode
 from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import to_json
@@ -53,7 +54,7 @@ class DueFaults:
     def __init__(self, to_bank: BankRequest, *, prefers: bool, is_distant: bool) -> None:
         self.to_bank = self._original = to_bank
         self.counts = False
-        self._is_heeded = to_bank.mode in ("simulate", "spy") and not to_bank.is_twin
+        self._is_heeded = find_mode(to_bank.mode).heeds_faults and not to_bank.is_twin
         self._prefers = prefers and self._is_heeded
         self._is_distant = is_distant
         self._faults: tuple[Fault, ...] = ()
@@ -74,7 +75,7 @@ class DueFaults:
             self.counts = True
             after = [counted(entry) if self._is_for(entry) else entry for entry in there]
             due = [entry for entry, before in zip(after, there, strict=True) if entry["hits"] > before["hits"]]
-            self._faults = tuple(map(_compiled, due))
+            self._faults = tuple(map(_compile, due))
             if after != there:
                 SESSION_FAULTS.keep(call.state, after)
         self._expire(call, after=False)
@@ -87,12 +88,12 @@ class DueFaults:
 
     def _expire(self, call: Call, *, after: bool) -> None:
         parameters = self.to_bank.lookup.parameters
-        for due in (*self._wished(call), *self._faults):
+        for due in (*self._read_wish(call), *self._faults):
             if due.expires and due.after is after and not expire(call, due.expires, parameters):
                 why = f"the request names no {due.expires} that is still good"
                 self._idle.append(f"{due.description} changes nothing: {why}")
 
-    def _wished(self, call: Call) -> tuple[Fault, ...]:
+    def _read_wish(self, call: Call) -> tuple[Fault, ...]:
         """What the header wishes for, unless that cannot be: `decide` says so."""
         try:
             return (fault.prefer(call.headers[_PREFER]),) if self._prefers else ()
@@ -103,7 +104,7 @@ class DueFaults:
         """Finds what would be due, for whoever only wants to know."""
         self._lay_over(call)
         self._faults = tuple(
-            _compiled(entry)
+            _compile(entry)
             for entry in SESSION_FAULTS.all(call.state)
             if self._is_heeded and self._is_for(entry) and counted(entry)["hits"] > entry["hits"]
         )
@@ -122,7 +123,7 @@ class DueFaults:
         if header is None and not self._faults:
             return decision
         self.counts = True
-        wished = () if header is None else (fault.wished(header, bank.interface),)
+        wished = () if header is None else (fault.read_wish(header, bank.interface),)
         faults = (*wished, *self._faults)
         decision = fault.apply(faults, decision, bank.interface, lookup, call)
         if faults and decision.is_left_to_bank:
@@ -161,7 +162,7 @@ class DueFaults:
 
     def _is_for(self, listed: Mapping[str, Any]) -> bool:
         """Says whether it is for such a request, and for one of this bank: another may not have its error or rule."""
-        if "sca" in listed or not fault.is_there(_compiled(listed), self.to_bank.bank.interface):
+        if "sca" in listed or not fault.is_there(_compile(listed), self.to_bank.bank.interface):
             return False
         operation = self.to_bank.lookup.operation
         pattern, method = listed.get("operation"), listed.get("method")
@@ -169,10 +170,10 @@ class DueFaults:
         return is_operation and method in (None, self.to_bank.request.method)
 
 
-def _compiled(listed: Mapping[str, Any]) -> Fault:
+def _compile(listed: Mapping[str, Any]) -> Fault:
     return _read(listed["id"], to_json({name: listed[name] for name in MEMBERS if name in listed}))
 
 
 @lru_cache(512)
 def _read(id: str, wish: bytes) -> Fault:
-    return fault.compiled(id, json.loads(wish))
+    return fault.compile_fault(id, json.loads(wish))

@@ -9,7 +9,6 @@ from xs2a_sandbox.bank import Answer, Bank
 from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.compare.comparison import SAFE_METHODS
 from xs2a_sandbox.config import RealBank
-from xs2a_sandbox.config.kinds import Mode
 from xs2a_sandbox.config.real_bank import BankDestination
 from xs2a_sandbox.explain.explanation import Explanation
 from xs2a_sandbox.http import Request
@@ -29,7 +28,7 @@ class BankRequest(msgspec.Struct, frozen=True):
     target: Target
     bank: Bank
     lookup: Lookup
-    mode: Mode
+    mode: str
     session: str
     sandbox_url: str
     is_twin: bool = False

@@ -8,8 +8,8 @@ from msgspec import structs
 from xs2a_sandbox.bank import Banks
 from xs2a_sandbox.bank.sca_pages import pages
 from xs2a_sandbox.cassette.fault import PREFER
-from xs2a_sandbox.config.kinds import Mode
 from xs2a_sandbox.config.limits import Limits
+from xs2a_sandbox.config.modes import find_mode
 from xs2a_sandbox.engine.destinations.own import Refusal
 from xs2a_sandbox.engine.route import BankRequest, Destination, Route
 from xs2a_sandbox.errors import BankError
@@ -43,7 +43,7 @@ class Routing:
     forwards: Callable[[Request], bool]
     forward: Destination
     own: tuple[tuple[Takes, Destination], ...]
-    modes: Mapping[Mode, Destination]
+    modes: Mapping[str, Destination]
     sca_page: Destination
     public_url: str
     prefers: bool
@@ -77,8 +77,7 @@ class Routing:
             if takes(request, target.segments):
                 return Route(request, target, session, self.banks.default, destination, True, False)
         bank = self.banks.bank_of(request)
-        # A bank that is recorded has pages of its own.
-        if target.segments[0] == pages.PAGES and bank.real.mode_of(target.segments) != "record":
+        if target.segments[0] == pages.PAGES and find_mode(bank.real.mode_of(target.segments)).has_own_pages:
             page = Route(request, target, session, bank, self.sca_page, True, False)
             return structs.replace(page, is_in_browser=True, is_twin=is_twin)
         return self.to_bank(request, target, session, is_twin=is_twin)
@@ -95,17 +94,28 @@ class Routing:
         """
         bank = self.banks.choose(request)
         lookup = bank.find(request.method, target.segments)
-        mode: Mode = "simulate" if is_twin else bank.real.mode_of(lookup.segments)
+        mode = find_mode("simulate" if is_twin else bank.real.mode_of(lookup.segments))
         if not lookup.is_known and self.banks.is_for_nobody(request, bank):
             raise self.banks.unknown_host(request)
         found = Target(lookup.segments, target.query)
         count = len(target.segments)
-        to_bank = BankRequest(request, count, found, bank, lookup, mode, session, self.public_url, is_twin)
-        is_personal = is_twin or mode in ("record", "compare") or bank.replays_personal
+        to_bank = BankRequest(request, count, found, bank, lookup, mode.name, session, self.public_url, is_twin)
+        is_personal = is_twin or mode.is_personal or bank.replays_personal
         is_own = is_own_path(target.segments)
         warnings: tuple[str, ...] = ()
-        if mode in ("record", "compare") and self.prefers and request.headers.get(PREFER) is not None:
-            warnings = (f"{PREFER} means nothing in mode {mode}: what goes to a bank is left as it is",)
+        if not mode.heeds_faults and self.prefers and request.headers.get(PREFER) is not None:
+            what = "what goes to a bank is left as it is" if mode.asks_bank else "nobody heeds it"
+            warnings = (f"{PREFER} means nothing in mode {mode.name}: {what}",)
         return Route(
-            request, target, session, bank, self.modes[mode], is_own, is_personal, to_bank, warnings, False, is_twin
+            request,
+            target,
+            session,
+            bank,
+            self.modes[mode.name],
+            is_own,
+            is_personal,
+            to_bank,
+            warnings,
+            False,
+            is_twin,
         )

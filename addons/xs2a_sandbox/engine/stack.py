@@ -7,7 +7,6 @@ from pathlib import Path
 
 from xs2a_sandbox.bank import Answer, Banks, TestData
 from xs2a_sandbox.clock import REAL, Clock
-from xs2a_sandbox.config.kinds import Mode
 from xs2a_sandbox.config.limits import Limits
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.api import Control, is_control
@@ -151,13 +150,13 @@ class Stack:
     async def _answer_as_twin(self, request: Request) -> Answer:
         return await self.refusing(self.routing.find(request, is_twin=True))
 
-    def _added_modes(self, parts: Parts) -> Iterator[tuple[Mode, Destination]]:
+    def _added_modes(self, parts: Parts) -> Iterator[tuple[str, Destination]]:
         """Those of plugins. Raises ConfigError for one that cannot be made."""
-        for name, make in plugins().added("modes"):
+        for mode in plugins().added("modes"):
             try:
-                yield name, make(parts, self)
+                yield mode.name, mode.make(parts, self)
             except Exception as error:
-                raise ConfigError(f"the mode {name} of a plugin cannot be made: {error}") from error
+                raise ConfigError(f"the mode {mode.name} of a plugin cannot be made: {error}") from error
 
     def _own(self, parts: Parts, control: Control) -> Iterator[tuple[Takes, Destination]]:
         """The destinations below `/_sandbox/`, each with what it takes."""

@@ -102,7 +102,7 @@ def _edit(pattern: Sequence[Segment], words: Sequence[str]) -> PathAlignment:
     while i < len(pattern) or j < len(words):
         _, to_i, to_j = min(_steps(pattern, words, i, j, costs), key=lambda step: step[0])
         if to_i == i:
-            edits.append(f"{_quoted(words[j])} is too much")
+            edits.append(f"{_quote(words[j])} is too much")
         elif to_j == j:
             edits.append(f"{_name(pattern[i])} is missing")
         elif pattern[i].kind == PARAMETER and not words[j]:
@@ -110,7 +110,7 @@ def _edit(pattern: Sequence[Segment], words: Sequence[str]) -> PathAlignment:
         elif pattern[i].kind != LITERAL:
             parameters[pattern[i].text] = "/".join(words[j:to_j])
         elif pattern[i].text != words[j]:
-            edits.append(f"{_quoted(words[j])} should be {_quoted(pattern[i].text)}")
+            edits.append(f"{_quote(words[j])} should be {_quote(pattern[i].text)}")
         i, j = to_i, to_j
     if surplus:
         edits.append(f"{surplus} more segments are too much")
@@ -135,8 +135,8 @@ def _steps(
 
 
 def _name(segment: Segment) -> str:
-    return _quoted(segment.text) if segment.kind == LITERAL else f"{{{segment.text}}}"
+    return _quote(segment.text) if segment.kind == LITERAL else f"{{{segment.text}}}"
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     return f"'{word if len(word) <= _LONGEST else word[:_LONGEST] + '…'}'"

@@ -131,8 +131,8 @@ def diagnosis(interface: Interface, schemas: Schemas, call: Call, refusal: str |
     `refusal` is why it was refused before anybody was asked.
     """
     if refusal:
-        return described(own(call, refusal))
-    return _bounded(described(_unmatched(interface, schemas, _aside(call))))
+        return describe(own(call, refusal))
+    return _limit(describe(_unmatched(interface, schemas, _aside(call))))
 
 
 def own(call: Call, message: str, reply: Reply | None = None) -> Explanation:
@@ -141,7 +141,7 @@ def own(call: Call, message: str, reply: Reply | None = None) -> Explanation:
     return Explanation(request.method, call.self_path, call.session.id, "sandbox", message, reply=reply, client=client)
 
 
-def described(explanation: Explanation) -> dict[str, Any]:
+def describe(explanation: Explanation) -> dict[str, Any]:
     """The explanation as JSON."""
     one = explanation
     return {
@@ -149,7 +149,7 @@ def described(explanation: Explanation) -> dict[str, Any]:
         "decision": one.decision,
         "message": one.message,
         "answer": one.reply and {"status": one.reply.status, "error": one.reply.error, "text": one.reply.text},
-        "by": one.by and _described(one.by),
+        "by": one.by and _describe(one.by),
         "handler": one.handler and {"name": one.handler, "with": one.options},
         "amended": [{"rule": rule.id, "place": place_of(rule)} for rule in one.amended],
         "quirks": list(one.quirks),
@@ -157,7 +157,7 @@ def described(explanation: Explanation) -> dict[str, Any]:
         "signature": one.signature,
         "objections": list(one.objections),
         "hints": [{"code": hint.code, "text": hint.text} for hint in one.hints],
-        "nearest": [_described(contender) for contender in one.nearest],
+        "nearest": [_describe(contender) for contender in one.nearest],
         "suggestion": one.suggestion and {"file": one.suggestion.file, "yaml": one.suggestion.yaml},
     }
 
@@ -259,7 +259,7 @@ def _outranked(loser: Candidate, winner: Candidate, interface: Interface) -> str
     return f"{mine.id} asks more of the request: strength {mine.strength}, not {theirs.strength}"
 
 
-def _described(contender: Contender) -> dict[str, Any]:
+def _describe(contender: Contender) -> dict[str, Any]:
     candidate = contender.candidate
     return {
         "rule" if isinstance(candidate.entry, Rule) else "operation": candidate.entry.id,
@@ -277,7 +277,7 @@ def _described(contender: Contender) -> dict[str, Any]:
     }
 
 
-def _bounded(value: dict[str, Any]) -> dict[str, Any]:
+def _limit(value: dict[str, Any]) -> dict[str, Any]:
     """Texts and lists are cut shorter and shorter until all is small enough; a suggestion is whole or absent."""
     suggestion = value["suggestion"]
     for longest, several in ((400, 10), (150, 6), (80, 3)):

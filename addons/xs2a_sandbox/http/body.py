@@ -79,7 +79,7 @@ _WINDOW = 8 * 1024 * 1024
 
 def decode(headers: Headers, body: bytes) -> bytes | None:
     """None where the encoding is not a known one, or the body is not what it says, or too large."""
-    for encoding in reversed(_listed(headers, "Content-Encoding")):
+    for encoding in reversed(_list(headers, "Content-Encoding")):
         if encoding in ("", "identity"):
             continue
         plain = _DECODERS[encoding](body) if encoding in _DECODERS else None
@@ -91,7 +91,7 @@ def decode(headers: Headers, body: bytes) -> bytes | None:
 
 def readable(headers: Headers) -> Headers:
     """The same request, which asks for no encoding that is not known here."""
-    encodings = _listed(headers, "Accept-Encoding")
+    encodings = _list(headers, "Accept-Encoding")
     kept = [encoding for encoding in encodings if split_parameters(encoding)[0] in _READABLE]
     if kept == encodings:
         return headers
@@ -99,7 +99,7 @@ def readable(headers: Headers) -> Headers:
     return Headers([*pairs, ("Accept-Encoding", ", ".join(kept or ["identity"]))])
 
 
-def _listed(headers: Headers, name: str) -> list[str]:
+def _list(headers: Headers, name: str) -> list[str]:
     return [word.strip().lower() for value in headers.all(name) for word in value.split(",")]
 
 
@@ -118,7 +118,7 @@ def _inflate(body: bytes, window: int) -> bytes | None:
     return plain
 
 
-def _deflated(body: bytes) -> bytes | None:
+def _deflate(body: bytes) -> bytes | None:
     """Some send it without its header."""
     plain = _inflate(body, 15)
     return _inflate(body, -15) if plain is None else plain
@@ -159,7 +159,7 @@ def _zstd(body: bytes) -> bytes | None:
 _DECODERS: Mapping[str, Callable[[bytes], bytes | None]] = {
     "gzip": partial(_inflate, window=31),
     "x-gzip": partial(_inflate, window=31),
-    "deflate": _deflated,
+    "deflate": _deflate,
     "br": _brotli,
     "zstd": _zstd,
 }

@@ -95,7 +95,7 @@ def from_har(har: Any) -> Exchange:
         method=method,
         target=target,
         headers=_headers(har, "request.headers"),
-        body=_posted(har),
+        body=_read_posted(har),
         status=status,
         answer_headers=_headers(har, "response.headers"),
         answer_body=answer_body,
@@ -163,7 +163,7 @@ def _headers(har: Any, place: str) -> Headers:
     return Headers(pairs)
 
 
-def _posted(har: Any) -> bytes:
+def _read_posted(har: Any) -> bytes:
     data = _get(har, "request.postData", dict, {})
     params = [p for p in _get(data, "params", list, []) if isinstance(p, dict)]
     if not data.get("text") and params:

@@ -78,7 +78,7 @@ def with_boundary(field: str, boundary: str) -> str:
     return f"{without_boundary(field)}; boundary={boundary}" if is_multipart(media_type(field)) else field
 
 
-def joined(parts: Sequence[BodyPart], boundary: str) -> bytes:
+def join(parts: Sequence[BodyPart], boundary: str) -> bytes:
     """The body of these parts. Raises ValueError where one of them holds the boundary."""
     delimiter = b"--" + boundary.encode()
     pieces = []

@@ -102,7 +102,7 @@ class Display:
         path = path.partition("?")[0]
         if not personal:
             return self._typed().target(path) if _MARKED.search(unquote(_ID.sub("", path))) else path
-        session, path = _parted(path)
+        session, path = _split(path)
         return session + self._personal().target(path)
 
     def text(self, text: str, personal: bool) -> str:
@@ -116,7 +116,7 @@ class Display:
     def entry[E: Exchange](self, entry: E, personal: bool) -> E:
         if not personal:
             return self._typed().entry(entry)
-        session, target = _parted(entry.target)
+        session, target = _split(entry.target)
         displayed = self._personal().entry(replace(entry, target=target))
         return replace(
             displayed,
@@ -126,7 +126,7 @@ class Display:
         )
 
 
-def _parted(target: str) -> tuple[str, str]:
+def _split(target: str) -> tuple[str, str]:
     """The prefix that names a session, and what the bank is asked."""
     session = _SESSION.match(target)
     return (session[0], target[session.end() :]) if session else ("", target)

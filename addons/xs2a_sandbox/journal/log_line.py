@@ -40,7 +40,7 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
     operation: str | None = None
 
 
-def redacted_path(path: str, redact: Callable[[str], str]) -> str:
+def redact_path(path: str, redact: Callable[[str], str]) -> str:
     """The path as it may be seen."""
     try:
         return redact(path)
@@ -104,7 +104,7 @@ def _plain(path: str) -> str:
 
 def printable(text: str) -> str:
     """One line, without control characters."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
 def _word(text: str) -> str:
@@ -112,10 +112,10 @@ def _word(text: str) -> str:
     text = _cut(text) or "-"
     if text.isprintable() and " " not in text:
         return text
-    return "".join(c if c.isprintable() and c != " " else _escaped(c) for c in text)
+    return "".join(c if c.isprintable() and c != " " else _escape(c) for c in text)
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     return "\\x20" if character == " " else character.encode("unicode_escape").decode()
 
 

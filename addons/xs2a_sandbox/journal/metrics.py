@@ -73,9 +73,9 @@ class Metrics:
         for key, count in other.requests.items():
             self.requests[key] += count
         for place, bins in other.seconds.items():
-            self.seconds[place] = _added(self.seconds[place], bins)
-        self.commits = _added(self.commits, other.commits)
-        self.fetches = _added(self.fetches, other.fetches)
+            self.seconds[place] = _add(self.seconds[place], bins)
+        self.commits = _add(self.commits, other.commits)
+        self.fetches = _add(self.fetches, other.fetches)
         self.counters.update(other.counters)
 
     @staticmethod
@@ -139,7 +139,7 @@ def _count(bins: list[float], seconds: float) -> None:
     bins[-1] += seconds
 
 
-def _added(bins: list[float], others: list[float]) -> list[float]:
+def _add(bins: list[float], others: list[float]) -> list[float]:
     return [one + other for one, other in zip(bins, others, strict=True)]
 
 

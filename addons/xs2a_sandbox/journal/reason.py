@@ -42,7 +42,7 @@ def of_answer(response: Response) -> str | None:
     # The control interface, OAuth (RFC 6749, 5.2), problem details (RFC 9457).
     code = body.get("error") or body.get("code") or body.get("title")
     text = body.get("message") or body.get("error_description") or body.get("detail")
-    return _joined(code, text)
+    return _join(code, text)
 
 
 def of_failure(error: BaseException) -> str:
@@ -57,7 +57,7 @@ def without_secrets(text: str, request: Request | None, redact: Callable[[str], 
 
     No secret that the request itself carries is in it; what else is hidden is `redact`'s to say.
     """
-    secrets = {secret for secret in _sent(request) if len(secret) >= _SHORTEST} if request else set()
+    secrets = {secret for secret in _find_sent(request) if len(secret) >= _SHORTEST} if request else set()
     for secret in sorted(secrets - {_HIDDEN}, key=len, reverse=True):
         for form in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]):
             text = text.replace(form, _HIDDEN)
@@ -74,7 +74,7 @@ def _of_message(message: Mapping[str, Any], diagnosis: Any) -> str | None:
         text = f"{text} (at {path})" if text else f"at {path}"
     if isinstance(diagnosis, dict):
         text = f"{text}; {near}" if (near := _near(diagnosis)) else text
-    return _joined(message.get("code"), text)
+    return _join(message.get("code"), text)
 
 
 def _near(diagnosis: Mapping[str, Any]) -> str | None:
@@ -87,12 +87,12 @@ def _near(diagnosis: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _joined(code: Any, text: Any) -> str | None:
+def _join(code: Any, text: Any) -> str | None:
     words = [word for word in (code, text) if isinstance(word, str) and word]
     return ": ".join(words) or None
 
 
-def _sent(request: Request) -> Iterator[str]:
+def _find_sent(request: Request) -> Iterator[str]:
     """Whatever opens something, by the names under which it was sent."""
     for name, value in request.headers:
         if is_secret(name):

@@ -104,7 +104,7 @@ class SharedJournal(Journal):
 
     def _items(self, kept: Iterable[KeptExchange]) -> list[Item]:
         entries = (self._without_people(entry) if entry.exchange.personal else entry for entry in kept)
-        return [Item(entry.exchange.session, entry.size, _written(entry)) for entry in entries]
+        return [Item(entry.exchange.session, entry.size, _write(entry)) for entry in entries]
 
     def _without_people(self, kept: KeptExchange) -> KeptExchange:
         entry = entry_of(kept)
@@ -152,7 +152,7 @@ class SharedJournal(Journal):
             self._seen.popleft()
 
 
-def _written(kept: KeptExchange) -> bytes:
+def _write(kept: KeptExchange) -> bytes:
     """A line of JSON, and the two bodies."""
     head = {
         name: value

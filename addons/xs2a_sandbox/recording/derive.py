@@ -166,7 +166,7 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
         spoken = dialect.judge(interface, exchanges, schemas or _schemas())
         spoken = dialect.write(cassettes, spoken, existing)
     written = tuple(sorted(file for file, text in texts.items() if text is not None))
-    replaced = tuple(_replaced(rule, raw) for rule in made if rule.replaced)
+    replaced = tuple(_replace(rule, raw) for rule in made if rule.replaced)
     odd = tuple(str(LeftOut(recorded, reason)) for recorded in exchanges if (reason := only_bytes(recorded.entry)))
     operations = tuple(_operations(exchanges, made, left_out))
     return Derived(len(made), len(kept), written, tuple(map(str, left_out)), replaced, spoken, odd, operations)
@@ -197,7 +197,7 @@ def _pseudonyms(path: str) -> Iterator[str]:
             yield segment
 
 
-def _replaced(made: _Made, raw: Sequence[Path]) -> str:
+def _replace(made: _Made, raw: Sequence[Path]) -> str:
     """The rule, and how many answers of which runs it does not give any more."""
     newest, earlier = made.exchanges[0], Counter(replaced.file for replaced in made.replaced)
     answers = ", ".join(f"{counted(number, 'answer')} of {_run(raw[file])}" for file, number in earlier.items())
@@ -252,12 +252,12 @@ def _beside(
     """The rules with ids that nobody has, and without those that are in the way of somebody's."""
     kept = {rule.id: (rule, file) for file in existing for rule in file.kept}
     edited = {rule.was for rule, _ in kept.values()}
-    rules = [rule for file in existing if file.kept for rule in _compiled(file.document) if rule.id in kept]
+    rules = [rule for file in existing if file.kept for rule in _compile(file.document) if rule.id in kept]
     theirs = [(rule, rank) for rule in rules if (rank := _rank(rule, operations))]
     added: dict[str, _Made] = {}
     for made_rule in made:
         id = _id(made_rule)
-        value = _identified(id, made_rule.value)
+        value = _identify(id, made_rule.value)
         if value["recorded"]["hash"] in edited:
             continue  # this is what somebody has edited
         free = (name for name in chain([id], (f"{id}-{n}" for n in count(2))) if name not in kept.keys() | added)
@@ -265,7 +265,7 @@ def _beside(
         if id in kept and kept[id][0].was:
             other = id, kept[id][1].file
         else:
-            value = _identified(next(free), made_rule.value)
+            value = _identify(next(free), made_rule.value)
             if rule := _in_the_way(value, theirs, operations):
                 other = rule.id, rule.origin.document.file
         if other:
@@ -287,7 +287,7 @@ def _id(made: _Made) -> str:
     return f"recorded-{slug(host)}-{slug(made.exchanges[0].route.name)}-{digest}"
 
 
-def _identified(id: str, rule: Value) -> Value:
+def _identify(id: str, rule: Value) -> Value:
     identified = {"id": id, **rule}
     return {"id": id, "recorded": {"hash": rule_hash(identified)}, **rule}
 
@@ -296,13 +296,13 @@ def _in_the_way(value: Value, theirs: Sequence[tuple[Rule, Any]], operations: Ma
     """The rule that could not stand in one layer with this one."""
     if not theirs:
         return None
-    (rule,) = _compiled(yaml_reader.parse(yaml_text({"cassette": 1, "rules": [value]}), Path("generated")))
+    (rule,) = _compile(yaml_reader.parse(yaml_text({"cassette": 1, "rules": [value]}), Path("generated")))
     mine = (rule, _ranked(rule, operations))
     pairs = ((other, sorted([mine, (other, rank)], key=itemgetter(1), reverse=True)) for other, rank in theirs)
     return next((other for other, pair in pairs if overlaps(pair, operations)), None)
 
 
-def _compiled(content: yaml_reader.Document) -> tuple[Rule, ...]:
+def _compile(content: yaml_reader.Document) -> tuple[Rule, ...]:
     # What `lint` would say of it is no matter here.
     return reader.parse(content, _schemas(), []).rules
 

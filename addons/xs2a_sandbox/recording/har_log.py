@@ -115,7 +115,7 @@ class Recording:
                 self._reserve = DiskReservation(self.directory / RAW)
             self._reserve.grow(size)
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._fail(error) from None
 
     def _add(self, entry: Exchange) -> None:
         try:
@@ -135,7 +135,7 @@ class Recording:
                 self._open()
             self._write_waiting()
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._fail(error) from None
 
     def _count_notes(self, entry: Exchange) -> None:
         for headers, body in ((entry.headers, entry.body), (entry.answer_headers, entry.answer_body)):
@@ -201,7 +201,7 @@ class Recording:
         sync_data(self._descriptor)
         self._end += len(line)
 
-    def _failed(self, error: OSError) -> RecordingFailed:
+    def _fail(self, error: OSError) -> RecordingFailed:
         where = self.file or self.directory
         reason = error.strerror or str(error)
         return RecordingFailed(
@@ -225,7 +225,7 @@ def raw_files(directory: Path) -> list[Path]:
 def read_head(file: Path) -> dict[str, Any]:
     """`banks` and `redacted`, as the recording was told. Raises ConfigError."""
     with _opened(file) as lines:
-        head = _parsed(next(iter(lines), b""))
+        head = _parse(next(iter(lines), b""))
     content = head.get("log") if isinstance(head, dict) else None
     if not isinstance(content, dict):
         return {}
@@ -242,7 +242,7 @@ def read_raw(file: Path) -> list[Exchange]:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
-            value = _parsed(line)
+            value = _parse(line)
             if value is None:
                 _log.warning("%s:%d: this line is not finished, so it is passed over", file, number)
             elif not (isinstance(value, dict) and "log" in value):
@@ -273,17 +273,17 @@ def export(directory: Path, file: Path) -> int:
 def is_raw(file: Path) -> bool:
     """True if it begins as a recording's file does, with JSON in a line. Raises ConfigError."""
     with _opened(file) as lines:
-        return isinstance(_parsed(next(iter(lines), b"")), dict)
+        return isinstance(_parse(next(iter(lines), b"")), dict)
 
 
 def _opened(file: Path) -> Any:
     try:
-        return own_file.opened(file, folder=file.parent)
+        return own_file.open_file(file, folder=file.parent)
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
 
 
-def _parsed(line: bytes) -> Any:
+def _parse(line: bytes) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

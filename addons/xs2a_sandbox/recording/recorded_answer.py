@@ -93,7 +93,7 @@ def _body(entry: Exchange, files: dict[str, bytes]) -> dict[str, Any]:
         return {"file": name}
     try:
         text = content.decode()
-        value = _parsed(text) if is_json(media) else _NOTHING
+        value = _parse(text) if is_json(media) else _NOTHING
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(content).decode()}
     if value is not _NOTHING:
@@ -106,7 +106,7 @@ def _body(entry: Exchange, files: dict[str, bytes]) -> dict[str, Any]:
 _NOTHING = object()
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     """The JSON, if YAML and the answer made of it say the same."""
     try:
         value = json.loads(text, parse_float=Decimal, parse_constant=refuse, object_pairs_hook=unique_members)

@@ -67,7 +67,7 @@ class Replay:
         if tape is None:
             return response
         if self._shift_dates and (days := (call.clock.today() - tape.at).days):
-            response = _shifted(response, timedelta(days=days))
+            response = _shift(response, timedelta(days=days))
         if not self._rewrite_links:
             return response
         # A rule's path is what stood below the bank's URL, with what may stand before the interface.
@@ -109,7 +109,7 @@ def words(interface: Interface) -> frozenset[str]:
     return frozenset(words)
 
 
-def outdated(interface: Interface, now: datetime, oldest: timedelta | None) -> Iterator[str]:
+def find_outdated(interface: Interface, now: datetime, oldest: timedelta | None) -> Iterator[str]:
     """A line for each file of recorded rules that is older."""
     for file, tape in _tapes(interface):
         age = now.astimezone(UTC).date() - tape.at
@@ -133,7 +133,7 @@ def left_out(interface: Interface) -> Iterator[str]:
             yield f"{file} lacks {more} more, listed in it under recorded.left_out"
 
 
-def replaced(interface: Interface) -> Iterator[str]:
+def find_replaced(interface: Interface) -> Iterator[str]:
     """A line for each file some of whose recorded rules never answer, as others of a later layer do."""
     files: defaultdict[tuple[Path, Path], list[str]] = defaultdict(list)
     for rule, by in interface.replaced:
@@ -186,7 +186,7 @@ def _texts(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def _shifted(response: Response, span: timedelta) -> Response:
+def _shift(response: Response, span: timedelta) -> Response:
     try:
         body = json.loads(response.body, parse_float=Decimal)
     except ValueError:

@@ -55,7 +55,7 @@ class Routes:
         """The route with all that stands before the interface: of a bank each such prefix is one of its own."""
         segments = split_target(target).segments
         route, before = self._find(method, segments)
-        return replace(route, path="".join(f"/{_written(word)}" for word in segments[:before]) + route.path)
+        return replace(route, path="".join(f"/{_write(word)}" for word in segments[:before]) + route.path)
 
     def _find(self, method: str, segments: tuple[str, ...]) -> tuple[Route, int]:
         """The route, and how many segments stand before it."""
@@ -67,16 +67,16 @@ class Routes:
                 resource = _resource(lookup.segments)
                 return Route(method, path, lookup.parameters, name, resource, lookup.operation), before
             if lookup.methods or lookup.unfit:
-                return _guessed(method, lookup.segments), before
+                return _guess(method, lookup.segments), before
         before = next((i for i, word in enumerate(segments) if word in self._starts), 0)
-        return _guessed(method, segments[before:]), before
+        return _guess(method, segments[before:]), before
 
 
 def slug(text: str) -> str:
     return _NO_NAME.sub("-", text.lower()).strip("-")[:60].strip("-") or _OTHER
 
 
-def _guessed(method: str, segments: tuple[str, ...]) -> Route:
+def _guess(method: str, segments: tuple[str, ...]) -> Route:
     parts: list[str] = []
     parameters: dict[str, str] = {}
     for segment in segments:
@@ -85,14 +85,14 @@ def _guessed(method: str, segments: tuple[str, ...]) -> Route:
             parameters[name] = segment
             parts.append(f"{{{name}}}")
         else:
-            parts.append(_written(segment))
+            parts.append(_write(segment))
     # The last slash of a path does not count, unless there is another one.
     path = "/" + "/".join(parts) + ("/" if parts and not parts[-1] else "")
     words = [part for part in parts if not _VERSION.fullmatch(part)]
     return Route(method, path, parameters, slug(" ".join([method, *words])), _resource(segments))
 
 
-def _written(word: str) -> str:
+def _write(word: str) -> str:
     return quote(word, safe="!$&'()*+,;=:@~")
 
 

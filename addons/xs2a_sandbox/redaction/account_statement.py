@@ -72,7 +72,7 @@ def is_statement(text: str) -> bool:
     return all(tag.search(text) for tag in _STATEMENT)
 
 
-def redacted_statement(text: str, censor: ValueRedactor, rules: RedactionRules) -> str:
+def redact_statement(text: str, censor: ValueRedactor, rules: RedactionRules) -> str:
     return "".join(_redacted(tag, value, censor, rules) for tag, value in _fields(text))
 
 
@@ -166,7 +166,7 @@ def _entry(text: str, censor: ValueRedactor) -> str:
     return "".join(
         (
             form["head"],
-            _coded(form["reference"], censor, "reference"),
+            _redact_code(form["reference"], censor, "reference"),
             form["slashes"],
             _as_member("reference", form["own"], censor),
             _as_member(_REMITTANCE, form["more"], censor),
@@ -179,7 +179,7 @@ def _purpose(text: str, censor: ValueRedactor) -> str:
     if structured is None:
         # The lines of a text that has no subfields are one text.
         lines = re.split(r"(\r?\n)", text)
-        new = _cut_alike(lines[::2], lambda whole: _coded(whole, censor))
+        new = _cut_alike(lines[::2], lambda whole: _redact_code(whole, censor))
         return "".join(line + ending for line, ending in zip(new, [*lines[1::2], ""], strict=True))
     mark = re.escape(structured[1])
     # The code of a subfield may be cut by a line break, too.
@@ -195,14 +195,14 @@ def _purpose(text: str, censor: ValueRedactor) -> str:
     for (meaning, _), places in runs.items():
 
         def redact(whole: str, meaning: str = meaning) -> str:
-            return _coded(whole, censor) if meaning == _REMITTANCE else _as_member(meaning, whole, censor)
+            return _redact_code(whole, censor) if meaning == _REMITTANCE else _as_member(meaning, whole, censor)
 
         for place, piece in zip(places, _cut_alike([pieces[place] for place in places], redact), strict=True):
             pieces[place] = piece
     return text[:3] + "".join(pieces)
 
 
-def _coded(text: str, censor: ValueRedactor, meaning: str = _REMITTANCE) -> str:
+def _redact_code(text: str, censor: ValueRedactor, meaning: str = _REMITTANCE) -> str:
     """The text with what its codes say of its parts."""
     made, done = "", 0
     for code in _CODE.finditer(text):

@@ -251,17 +251,17 @@ def has_marks(text: str) -> bool:
 @lru_cache(4096)
 def readings(name: str) -> tuple[str, ...]:
     """The name of a member and what can be read in it; the same names come again and again."""
-    return tuple(decoded(name))
+    return tuple(decode(name))
 
 
-def decoded(text: str, depth: int = 2) -> Iterator[str]:
+def decode(text: str, depth: int = 2) -> Iterator[str]:
     """The text and what can be read in it when it is percent-encoded, base64 or hexadecimal."""
     yield text
     if not depth:
         return
     inner = {unquote(text), *map(_from_hex, _HEX.findall(text)), *map(_from_base64, _BASE64.findall(text))}
     for part in inner - {text, ""}:
-        yield from decoded(part, depth - 1)
+        yield from decode(part, depth - 1)
 
 
 def _from_hex(text: str) -> str:

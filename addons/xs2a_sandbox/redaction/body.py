@@ -15,13 +15,13 @@ from xs2a_sandbox.http import to_json
 from xs2a_sandbox.http.body import refuse, unique_members
 from xs2a_sandbox.http.body_members import FORM
 from xs2a_sandbox.http.media_type import split_parameters
-from xs2a_sandbox.http.multipart import BOUNDARY, BodyPart, is_multipart, joined, parts
+from xs2a_sandbox.http.multipart import BOUNDARY, BodyPart, is_multipart, join, parts
 from xs2a_sandbox.http.xml import is_xml
 from xs2a_sandbox.redaction import allowlist
-from xs2a_sandbox.redaction.account_statement import is_statement, redacted_statement
+from xs2a_sandbox.redaction.account_statement import is_statement, redact_statement
 from xs2a_sandbox.redaction.rules import Action, RedactionRules
 from xs2a_sandbox.redaction.values import ValueRedactor, action_below, without_data
-from xs2a_sandbox.redaction.xml_document import redacted_xml
+from xs2a_sandbox.redaction.xml_document import redact_xml
 
 MAX_INFLATED = 16 * 1024 * 1024
 """Bytes of what a compressed body may grow to; there is only a note of a larger one."""
@@ -88,7 +88,7 @@ def notes(body: bytes, media: str) -> list[Note]:
     return [note for body in bodies if (note := note_of(body))]
 
 
-def redacted_body(
+def redact_body(
     body: bytes, media: str, censor: ValueRedactor, rules: RedactionRules, *, readable: bool = False
 ) -> bytes:
     """`media` is its type in lower case. The very bytes, if there is nothing to replace in them.
@@ -98,10 +98,10 @@ def redacted_body(
     if not body or _NOTE.fullmatch(body):
         return body
     if body.startswith(_GZIP):
-        inflated = _inflated(body)
+        inflated = _inflate(body)
         if inflated is None:
             return _note(body, media, _ENCODED)
-        return redacted_body(inflated, media, censor, rules, readable=readable)
+        return redact_body(inflated, media, censor, rules, readable=readable)
     action = rules.media.get(media)
     if action == "drop":
         return _note(body, media, _DROPPED)
@@ -145,7 +145,7 @@ def _json(body: _Body) -> bytes:
 def _multipart(body: _Body) -> bytes:
     """Each part in its own media type. The boundary becomes one that is always the same."""
     made = [replace(part, **_part(part, body)) for part in parts(body.content)]
-    return joined(made, BOUNDARY)
+    return join(made, BOUNDARY)
 
 
 def _part(part: BodyPart, body: _Body) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _part(part: BodyPart, body: _Body) -> dict[str, Any]:
     elif is_field and not any(form.shows(part.content) for form in _FORMS) and _is_text(part.content):
         content = _text(part.content, "utf-8", lambda text: censor.field(part.name, text))
     else:
-        content = redacted_body(part.content, part.media, censor, body.rules, readable=body.readable)
+        content = redact_body(part.content, part.media, censor, body.rules, readable=body.readable)
     return {"content": content, "kind": censor.careful(part.kind), "disposition": head if part.disposition else ""}
 
 
@@ -172,12 +172,12 @@ def _form(body: _Body) -> bytes:
 
 
 def _xml(body: _Body) -> bytes:
-    return redacted_xml(body.content, body.censor, body.rules)
+    return redact_xml(body.content, body.censor, body.rules)
 
 
 def _statement(body: _Body) -> bytes:
     encoding = "utf-8" if _is_text(body.content) else "latin-1"
-    return _text(body.content, encoding, lambda text: redacted_statement(text, body.censor, body.rules))
+    return _text(body.content, encoding, lambda text: redact_statement(text, body.censor, body.rules))
 
 
 _FORMS = (
@@ -212,7 +212,7 @@ def _note(body: bytes, media: str, reason: str) -> bytes:
     return f"{text}, not recorded: {reason}".encode()
 
 
-def _inflated(body: bytes) -> bytes | None:
+def _inflate(body: bytes) -> bytes | None:
     inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
         content = inflater.decompress(body, MAX_INFLATED)

@@ -82,7 +82,7 @@ def compact_pan(text: str) -> str | None:
     return compact if _PAN.fullmatch(compact) and _luhn(compact[:-1]) == compact[-1] else None
 
 
-def spliced(text: str, spans: Iterable[tuple[int, int, str]], between: Callable[[str], str] = str) -> str:
+def splice(text: str, spans: Iterable[tuple[int, int, str]], between: Callable[[str], str] = str) -> str:
     """The text with others in place of some spans: their beginnings, their ends, and what stands there then."""
     pieces, done = [], 0
     for start, end, new in spans:
@@ -114,7 +114,7 @@ class Pseudonyms:
         """Shaped, but accounts, cards and e-mail addresses in it become what they become when they stand alone."""
         if text in self.unchanged:
             return text
-        return spliced(text, self._spots(text), self._shape)
+        return splice(text, self._spots(text), self._shape)
 
     def spots(self, text: str) -> str:
         """Replaces the accounts, cards and e-mail addresses in it alone, unless they stay in some writing."""
@@ -122,11 +122,11 @@ class Pseudonyms:
         def is_unchanged(written: str) -> bool:
             return (compact_iban(written) or compact_pan(written) or written) in self.unchanged
 
-        return spliced(text, (spot for spot in self._spots(text) if not is_unchanged(text[spot[0] : spot[1]])))
+        return splice(text, (spot for spot in self._spots(text) if not is_unchanged(text[spot[0] : spot[1]])))
 
     def _spots(self, text: str) -> Iterator[tuple[int, int, str]]:
         """The beginning and the end of each account, card or e-mail address in a text, and its pseudonym."""
-        for kind, start, end in _quoted(text):
+        for kind, start, end in _quote(text):
             alone = {"iban": self.iban, "pan": self.pan}.get(kind, self.shaped)
             yield start, end, alone(text[start:end])
 
@@ -217,10 +217,10 @@ class Pseudonyms:
 
     def _next(self, number: int, size: int, shape: bytes) -> int:
         """The successor of `number` in a circle of all numbers below `size`, in an order that only the key knows."""
-        place = self._shuffled(number, size, shape, range(_ROUNDS), 1)
-        return self._shuffled((place + 1) % size, size, shape, range(_ROUNDS - 1, -1, -1), -1)
+        place = self._shuffle(number, size, shape, range(_ROUNDS), 1)
+        return self._shuffle((place + 1) % size, size, shape, range(_ROUNDS - 1, -1, -1), -1)
 
-    def _shuffled(self, number: int, size: int, shape: bytes, rounds: range, sign: int) -> int:
+    def _shuffle(self, number: int, size: int, shape: bytes, rounds: range, sign: int) -> int:
         """A permutation of the numbers below `size`: a Feistel network; backwards and with `sign` -1, its inverse.
 
         The numbers are places in a rectangle, whose few that are beyond `size` are walked through.
@@ -230,7 +230,7 @@ class Pseudonyms:
         while True:
             row, column = divmod(number, width)
             for turn in rounds:
-                step = sign * self._mixed(b"%d %d %s" % (turn, row if turn % 2 else column, shape))
+                step = sign * self._mix(b"%d %d %s" % (turn, row if turn % 2 else column, shape))
                 if turn % 2:
                     column = (column + step) % width
                 else:
@@ -239,7 +239,7 @@ class Pseudonyms:
             if number < size:
                 return number
 
-    def _mixed(self, data: bytes) -> int:
+    def _mix(self, data: bytes) -> int:
         # A copy spares the work that the key makes.
         mixed = self._keyed.copy()
         mixed.update(data)
@@ -266,7 +266,7 @@ def _alphabet(character: str, hexadecimal: bool) -> str:
     return ascii_uppercase if character.isupper() else ascii_lowercase
 
 
-def _quoted(text: str) -> Iterator[tuple[str, int, int]]:
+def _quote(text: str) -> Iterator[tuple[str, int, int]]:
     """Finds words that may be pseudonyms: their kind (`mail`, `iban`, `pan`), its beginning and its end."""
     done = 0
     for uuid in _UUID.finditer(text):

@@ -14,7 +14,7 @@ from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.http.multipart import is_multipart
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.redaction import allowlist
-from xs2a_sandbox.redaction.body import note_of, notes, redacted_body
+from xs2a_sandbox.redaction.body import note_of, notes, redact_body
 from xs2a_sandbox.redaction.pseudonyms import Pseudonyms, fingerprint
 from xs2a_sandbox.redaction.redactor import Redactor
 from xs2a_sandbox.redaction.rules import DEFAULT, Action, RedactionRules
@@ -102,7 +102,7 @@ class WithoutSecrets(Redactor):
             return RealRequest(DROPPED, Headers(), b"", is_whole=False)
         target = self._censor.url(exchange.target)
         before = self._censor.count
-        body = redacted_body(exchange.body, self._media(exchange), self._censor, self._rules)
+        body = redact_body(exchange.body, self._media(exchange), self._censor, self._rules)
         is_same = body == exchange.body or (is_multipart(self._media(exchange)) and before == self._censor.count)
         headers, _ = self._message(exchange.headers, exchange.body)
         is_whole = (
@@ -138,7 +138,7 @@ class VaultWriter:
         self._kept: set[tuple[str, str]] = set()
         self._thread = 0
         self._has_failed = False
-        redactor.tell(self._replaced)
+        redactor.tell(self._replace)
         vault.add_key(key)
 
     def entry[E: Exchange](self, entry: E) -> E:
@@ -166,7 +166,7 @@ class VaultWriter:
         self._kept.update(values.items())
         return recorded
 
-    def _replaced(self, text: str, pseudonym: str) -> None:
+    def _replace(self, text: str, pseudonym: str) -> None:
         # What other threads redact is for the log, and perhaps no part of a recording.
         if self._thread == get_ident() and (pseudonym, text) not in self._kept:
             self._fresh[pseudonym] = text

@@ -13,7 +13,7 @@ from xs2a_sandbox.http.header_fields import FRAMING, NOISE, OURS
 from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.http.multipart import BOUNDARY, is_multipart, with_boundary, without_boundary
 from xs2a_sandbox.redaction import allowlist, values
-from xs2a_sandbox.redaction.body import redacted_body
+from xs2a_sandbox.redaction.body import redact_body
 from xs2a_sandbox.redaction.rules import DEFAULT, RedactionRules
 from xs2a_sandbox.redaction.values import ValueRedactor
 
@@ -73,7 +73,7 @@ class Redactor:
         """The answer with the body that a recording would hold; nothing of one that cannot be decoded."""
         body = decode(Headers(response.headers), response.body) or b""
         kind = [pair for pair in response.headers if pair[0].lower() == "content-type"]
-        redacted = redacted_body(body, media_type(kind[0][1] if kind else None), self._censor, self._rules)
+        redacted = redact_body(body, media_type(kind[0][1] if kind else None), self._censor, self._rules)
         fields = tuple((name, with_boundary(text, BOUNDARY)) for name, text in kind)
         return Response(response.status, fields, redacted)
 
@@ -81,7 +81,7 @@ class Redactor:
         """The request as it is matched with recorded rules; the same object if nothing changes. Framing stays."""
         target = self._censor.url(request.target)
         headers = self._headers(request.headers, replayed=True)
-        body = redacted_body(request.body, media_type(request.headers.get("content-type")), self._censor, self._rules)
+        body = redact_body(request.body, media_type(request.headers.get("content-type")), self._censor, self._rules)
         if target == request.target and headers is request.headers and body == request.body:
             return request
         return replace(request, target=target, headers=headers, body=body)
@@ -97,7 +97,7 @@ class Redactor:
     def _message(self, headers: Headers, body: bytes) -> tuple[Headers, bytes]:
         kept = self._headers(headers)
         media = media_type(headers.get("content-type"))
-        new = redacted_body(body, media, self._censor, self._rules, readable=self.readable)
+        new = redact_body(body, media, self._censor, self._rules, readable=self.readable)
         if new == body:
             return kept, body
         length = str(len(new))
@@ -115,10 +115,10 @@ class Redactor:
     def _header(self, name: str, text: str) -> str | None:
         """None for a field that is dropped, with its name."""
         if name == "content-type" and is_multipart(media_type(text)):
-            return with_boundary(self._ruled(name, without_boundary(text)) or media_type(text), BOUNDARY)
-        return self._ruled(name, text)
+            return with_boundary(self._apply_rule(name, without_boundary(text)) or media_type(text), BOUNDARY)
+        return self._apply_rule(name, text)
 
-    def _ruled(self, name: str, text: str) -> str | None:
+    def _apply_rule(self, name: str, text: str) -> str | None:
         censor = self._censor
         match self._rules.headers.get(name):
             case "keep":

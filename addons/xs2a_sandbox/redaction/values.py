@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, unquote_plus
 
 from xs2a_sandbox.documents.formats import is_ip, is_uuid
 from xs2a_sandbox.redaction import allowlist, vocabulary
-from xs2a_sandbox.redaction.pseudonyms import Pseudonyms, compact_iban, compact_pan, spliced
+from xs2a_sandbox.redaction.pseudonyms import Pseudonyms, compact_iban, compact_pan, splice
 from xs2a_sandbox.redaction.rules import Action, RedactionRules
 from xs2a_sandbox.redaction.vocabulary import is_words
 
@@ -39,7 +39,7 @@ def action_below(name: str) -> Action | None:
 
 def in_words(text: str, censor: "ValueRedactor") -> str:
     """Words of the vocabulary stay. What was replaced elsewhere is replaced in the same way here."""
-    return spliced(text, censor.remembered.spans(text, whole=True), lambda part: _spotted(part, censor, words=True))
+    return splice(text, censor.remembered.spans(text, whole=True), lambda part: _spotted(part, censor, words=True))
 
 
 def without_data(text: str, censor: "ValueRedactor") -> str:
@@ -82,7 +82,7 @@ def _between(text: str, censor: "ValueRedactor") -> str:
     """Redacts a text that has no accounts, links and dates."""
     spans = ((start, end, text[start:end]) for start, end in vocabulary.strange(text, running=True))
     strange = (span for span in spans if not (censor.is_trusted(span[2]) or censor.is_of_the_interface(span[2])))
-    return spliced(text, ((start, end, censor.shaped(words)) for start, end, words in strange))
+    return splice(text, ((start, end, censor.shaped(words)) for start, end, words in strange))
 
 
 _SHORTEST, _LONGEST = 5, 200
@@ -119,7 +119,7 @@ class Remembered:
 
     def replaced(self, text: str) -> str:
         """The text with pseudonyms where it holds one of the remembered."""
-        return spliced(text, self.spans(text))
+        return splice(text, self.spans(text))
 
     def spans(self, text: str, *, whole: bool = False) -> list[tuple[int, int, str]]:
         """The places where one of the remembered stands, with `whole` as a word or several, and its pseudonym."""
@@ -317,7 +317,7 @@ class ValueRedactor:
         if not vocabulary.has_words(text):
             return self.shaped(text)
         strange = vocabulary.strange(text)
-        return spliced(text, ((start, end, self._of_a_person(text[start:end], depth)) for start, end in strange))
+        return splice(text, ((start, end, self._of_a_person(text[start:end], depth)) for start, end in strange))
 
     def _of_its_kind(self, text: str, depth: int) -> str | None:
         """None for a text that is just a text."""

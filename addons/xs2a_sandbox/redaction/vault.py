@@ -210,7 +210,7 @@ def _new_head(confdir: Path | None, passphrase: str | None) -> tuple[str, Fernet
     head: dict[str, Any] = {"vault": _VERSION, "key": "passphrase" if passphrase else "file"}
     if passphrase:
         salt = os.urandom(_SALT)
-        cipher = _derived(passphrase, salt)
+        cipher = _derive(passphrase, salt)
         head["salt"] = salt.hex()
     elif confdir:
         key = ensure_file(
@@ -246,7 +246,7 @@ def _cipher(head: Mapping[str, Any], file: Path, confdir: Path) -> Fernet:
             raise ConfigError(f"{file} opens with a passphrase: set {VAULT_PASSPHRASE}")
         why = f"{file} does not open with the passphrase in {VAULT_PASSPHRASE}, or its first line is damaged"
         try:
-            cipher = _derived(passphrase, bytes.fromhex(head["salt"]))
+            cipher = _derive(passphrase, bytes.fromhex(head["salt"]))
         except (KeyError, TypeError, ValueError):
             raise ConfigError(why) from None
     else:
@@ -276,6 +276,6 @@ def _of_key(key: str, file: Path) -> Fernet:
     return Fernet(key.encode())
 
 
-def _derived(passphrase: str, salt: bytes) -> Fernet:
+def _derive(passphrase: str, salt: bytes) -> Fernet:
     key = Scrypt(salt=salt, length=32, n=_COST, r=_BLOCK, p=1).derive(passphrase.encode())
     return Fernet(base64.urlsafe_b64encode(key))

@@ -162,21 +162,21 @@ def _kind(piece: str) -> Kind:
     piece = _SHORTENED.sub("", piece).strip("-_.")
     if not piece:
         return Kind.BARE
-    if kind := _listed(piece):
+    if kind := _look_up(piece):
         return Kind.OTHER if kind is Kind.NAME and not piece.islower() else kind
     if _VERSION.fullmatch(piece):
         return Kind.BARE if sum(map(str.isdecimal, piece)) <= _DIGITS else Kind.OTHER
     chunks = _JOINER.split(piece)
     if any(map(_PREFIXED.match, chunks)) or sum(len(chunk) for chunk in chunks if chunk.isdecimal()) > _DIGITS:
         return Kind.OTHER
-    parts = [part for chunk in chunks for part in ([chunk] if _listed(chunk) else humps(chunk))]
+    parts = [part for chunk in chunks for part in ([chunk] if _look_up(chunk) else humps(chunk))]
     kinds = [_part(part) for part in parts]
     if len(parts) == 1 or Kind.OTHER in kinds:
         return kinds[0] if len(parts) == 1 else Kind.OTHER
     return Kind.WORD if Kind.WORD in kinds or _LOCALE.fullmatch(piece) else Kind.OTHER
 
 
-def _listed(piece: str) -> Kind | None:
+def _look_up(piece: str) -> Kind | None:
     codes, kinds = _vocabulary()
     if piece in codes:
         return Kind.WORD
@@ -195,7 +195,7 @@ def _part(part: str) -> Kind:
     if part.isdecimal():
         return Kind.BARE
     counted = _COUNTED.fullmatch(part)
-    kind = _listed(counted[1] if counted else part)
+    kind = _look_up(counted[1] if counted else part)
     if kind:
         return Kind.BARE if len(part) <= 2 else kind
     return Kind.WORD if _is_joined(part.lower()) else Kind.OTHER
@@ -205,7 +205,7 @@ def _is_joined(part: str) -> bool:
     """True for words written as one, of which one is a root: `accountid`, `xs2aapi`, `paymentinitiationrequest`."""
     roots = (root for root in word_roots() if len(root) < len(part))
     rests = (part.removeprefix(root) if part.startswith(root) else part.removesuffix(root) for root in roots)
-    return any(len(rest) < len(part) and (_listed(rest) is Kind.WORD or _is_joined(rest)) for rest in rests)
+    return any(len(rest) < len(part) and (_look_up(rest) is Kind.WORD or _is_joined(rest)) for rest in rests)
 
 
 def humps(chunk: str) -> list[str]:

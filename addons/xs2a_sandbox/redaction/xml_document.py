@@ -28,14 +28,14 @@ _SCHEMA_LOCATION = "{http://www.w3.org/2001/XMLSchema-instance}schemaLocation"
 _AROUND = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
 
-def redacted_xml(body: bytes, censor: ValueRedactor, rules: RedactionRules) -> bytes:
+def redact_xml(body: bytes, censor: ValueRedactor, rules: RedactionRules) -> bytes:
     """The very bytes, if there is nothing to replace in them. Raises ValueError for what is no XML."""
     from lxml import etree
 
     document = parse_xml(body)
     new = _Elements(censor, rules).document(document)
     encoding = document.docinfo.encoding or "UTF-8"
-    before, after = (_written(each, encoding) for each in (document, new))
+    before, after = (_write(each, encoding) for each in (document, new))
     if before == after:
         return body
     if declaration := _DECLARATION.match(body):
@@ -45,7 +45,7 @@ def redacted_xml(body: bytes, censor: ValueRedactor, rules: RedactionRules) -> b
     return bytes(made)
 
 
-def _written(document: "etree._ElementTree", encoding: str) -> bytes:
+def _write(document: "etree._ElementTree", encoding: str) -> bytes:
     from lxml import etree
 
     text: Any = etree.tostring(document, encoding=encoding, xml_declaration=False)
@@ -53,7 +53,7 @@ def _written(document: "etree._ElementTree", encoding: str) -> bytes:
 
 
 @lru_cache(4096)
-def spelled_out(name: str) -> str:
+def spell_out(name: str) -> str:
     """The name of an element as a member of JSON has it: `debitCreditIndicator`. What is not short stays."""
     whole, parts = _abbreviations()
     if name in whole:
@@ -105,7 +105,7 @@ class _Elements:
         from lxml import etree
 
         name = local_name(element.tag)
-        meaning = spelled_out(name)
+        meaning = spell_out(name)
         secret = secret or self._censor.is_secret(meaning)
         action = self._rules.members.get(name.lower(), action) or action_below(meaning)
         names: Any = {prefix and self._censor.name(prefix): self._namespace(u) for prefix, u in element.nsmap.items()}
@@ -139,7 +139,7 @@ class _Elements:
             return " ".join(map(self._namespace, text.split()))
         name = local_name(attribute)
         action = self._rules.members.get(name.lower(), action)
-        meaning = spelled_out(name)
+        meaning = spell_out(name)
         secret = secret or self._censor.is_secret(meaning)
         return self._text(meaning, text, (*place, f"@{name}"), action, secret) or ""
 

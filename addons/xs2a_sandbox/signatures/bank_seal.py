@@ -44,11 +44,11 @@ def bank_seal(confdir: Path, now: datetime) -> Seal:
 
 
 def _kept(file: Path, confdir: Path, now: datetime) -> Seal:
-    ensure_file(file, "seal of the bank", lambda: _issued(confdir, now), lambda text: "PRIVATE KEY-----" in text)
+    ensure_file(file, "seal of the bank", lambda: _issue(confdir, now), lambda text: "PRIVATE KEY-----" in text)
     return Seal.read(file)
 
 
-def _issued(confdir: Path, now: datetime) -> str:
+def _issue(confdir: Path, now: datetime) -> str:
     particulars = issuing.Particulars(
         name="XS2A Sandbox Bank",
         organisation_identifier="PSDAT-FMA-000000",

@@ -68,9 +68,9 @@ def read(values: Sequence[str]) -> Proof:
         raise WrongProof(f"the header {HEADER} must be a JWS of three parts in base64url without = at their ends")
     header, claims = _members(parts[0], "header"), _members(parts[1], "payload")
     if header.get("typ") != _TYPE:
-        raise WrongProof(f"the typ of the DPoP proof must be {_TYPE}, not {_quoted(header.get('typ'))}")
+        raise WrongProof(f"the typ of the DPoP proof must be {_TYPE}, not {_quote(header.get('typ'))}")
     if (algorithm := header.get("alg")) not in ALGORITHMS:
-        raise WrongProof(f"the alg of the DPoP proof must be one of {', '.join(ALGORITHMS)}, not {_quoted(algorithm)}")
+        raise WrongProof(f"the alg of the DPoP proof must be one of {', '.join(ALGORITHMS)}, not {_quote(algorithm)}")
     if "crit" in header:
         raise WrongProof("the DPoP proof has crit, of which nothing is known here")
     key = read_key(header.get("jwk"), algorithm)
@@ -91,9 +91,9 @@ def check(
 ) -> None:
     """Raises WrongProof where it is for another request, which has all these URLs, another time or another token."""
     if proof.method != method:
-        raise WrongProof(f"the htm of the DPoP proof is {_quoted(proof.method)}, the request is a {method}")
+        raise WrongProof(f"the htm of the DPoP proof is {_quote(proof.method)}, the request is a {method}")
     if _place(proof.url) not in map(_place, urls):
-        raise WrongProof(f"the htu of the DPoP proof is {_quoted(proof.url)}, the request is for {urls[0]}")
+        raise WrongProof(f"the htu of the DPoP proof is {_quote(proof.url)}, the request is for {urls[0]}")
     if all(abs(proof.made - one.timestamp()) > _APART.total_seconds() for one in times):
         now = next(iter(times))
         raise WrongProof(
@@ -101,7 +101,7 @@ def check(
             f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}, the time at the bank"
         )
     if token_hash is not None and proof.token_hash != token_hash:
-        mistake = f"is {_quoted(proof.token_hash)}" if proof.token_hash else "is missing"
+        mistake = f"is {_quote(proof.token_hash)}" if proof.token_hash else "is missing"
         raise WrongProof(f"the ath of the DPoP proof {mistake}; the SHA-256 hash of the access token is {token_hash}")
 
 
@@ -139,11 +139,11 @@ def _other_purpose(members: dict[str, Any], algorithm: str) -> str | None:
     """Return the member of a JWK that says that it is for something else (RFC 7517 4.2 to 4.4)."""
     use, operations, own = members.get("use"), members.get("key_ops"), members.get("alg")
     if use not in (None, "sig"):
-        return f"use is {_quoted(use)}"
+        return f"use is {_quote(use)}"
     if operations is not None and not (isinstance(operations, list) and "verify" in operations):
-        return f"key_ops is {_quoted(operations)}"
+        return f"key_ops is {_quote(operations)}"
     if own not in (None, algorithm):
-        return f"alg is {_quoted(own)}"
+        return f"alg is {_quote(own)}"
     return None
 
 
@@ -166,7 +166,7 @@ def _text(claims: dict[str, Any], name: str) -> str:
 def _seconds(value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e11:
         return float(value)
-    raise WrongProof(f"the DPoP proof must have iat, when it was made in seconds since 1970, not {_quoted(value)}")
+    raise WrongProof(f"the DPoP proof must have iat, when it was made in seconds since 1970, not {_quote(value)}")
 
 
 def _place(url: str) -> tuple[Origin | None, str] | None:
@@ -177,6 +177,6 @@ def _place(url: str) -> tuple[Origin | None, str] | None:
         return None
 
 
-def _quoted(value: object) -> str:
+def _quote(value: object) -> str:
     text = str(value)
     return repr(text if len(text) <= _LONGEST else text[:_LONGEST] + "…")

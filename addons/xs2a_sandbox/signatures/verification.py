@@ -69,7 +69,7 @@ def _of_header(
     header = signature_header.read(text)
     if isinstance(header, SignatureMistake):
         return header
-    sealed = _sealed(_sent_certificate(message), times[0], object_to)
+    sealed = _read_sealed(_sent_certificate(message), times[0], object_to)
     if isinstance(sealed, SignatureMistake):
         return sealed
     certificate, key = sealed
@@ -95,7 +95,7 @@ def _of_jws(
         if header.chain is None
         else sealing_certificate.read(header.chain, "the x5c of the JWS")
     )
-    sealed = _sealed(sent, times[0], object_to)
+    sealed = _read_sealed(sent, times[0], object_to)
     if isinstance(sealed, SignatureMistake):
         return sealed
     certificate, key = sealed
@@ -122,7 +122,7 @@ def _sent_certificate(message: SignedMessage) -> x509.Certificate | SignatureMis
     return sealing_certificate.read(values[0], f"the header {name}")
 
 
-def _sealed(
+def _read_sealed(
     certificate: x509.Certificate | SignatureMistake, now: datetime, object_to: Objection
 ) -> tuple[x509.Certificate, PublicKey] | SignatureMistake:
     """The certificate with its key, or what is wrong with it."""

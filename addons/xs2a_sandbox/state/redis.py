@@ -106,7 +106,7 @@ class RedisStore(RemoteStore):
                 for number, value in _groups(documents_there, 2)
             },
             {
-                names[number]: (_number(version, meta), _listed(fields, f"{meta}:{names[number]}"))
+                names[number]: (_number(version, meta), _list(fields, f"{meta}:{names[number]}"))
                 for number, version, fields in _groups(lists_there, 3)
             },
         )
@@ -141,7 +141,7 @@ class RedisStore(RemoteStore):
     async def counts(self, session: str | None, deadline: float) -> dict[str, int]:
         if session is not None:
             (counts,) = await self.run(scripts.COUNT, [session], deadline)
-            return _counted(counts)
+            return _count(counts)
         total: dict[str, int] = {}
         for counts in (await self.sessions(deadline)).values():
             for collection, count in counts.items():
@@ -151,12 +151,12 @@ class RedisStore(RemoteStore):
     async def sessions(self, deadline: float) -> dict[str, dict[str, int]]:
         names = sorted(
             name.decode(errors="replace")
-            for name in await self._tried("smembers", (f"{self._prefix}sessions",), deadline)
+            for name in await self._try("smembers", (f"{self._prefix}sessions",), deadline)
         )
         counted: dict[str, dict[str, int]] = {}
         for start in range(0, len(names), 1000):
             some = names[start : start + 1000]
-            counts = map(_counted, await self.run(scripts.COUNT, some, deadline))
+            counts = map(_count, await self.run(scripts.COUNT, some, deadline))
             counted |= {name: count for name, count in zip(some, counts, strict=True) if count}
         return counted
 
@@ -197,9 +197,9 @@ class RedisStore(RemoteStore):
 
     async def run(self, script: LuaScript, arguments: Sequence[str | int | bytes], deadline: float) -> Any:
         """The answer of a script that may be run again. Raises StoreUnavailable."""
-        return await self._tried("evalsha", (script.digest, 0, self._prefix, *arguments), deadline)
+        return await self._try("evalsha", (script.digest, 0, self._prefix, *arguments), deadline)
 
-    async def _tried(self, command: str, arguments: Sequence[Any], deadline: float) -> Any:
+    async def _try(self, command: str, arguments: Sequence[Any], deadline: float) -> Any:
         """The answer, sent for again while the connection breaks. Raises StoreUnavailable."""
         clock, sends = asyncio.get_running_loop().time, getattr(self._client, command)
         while True:
@@ -378,7 +378,7 @@ def _read(value: bytes, place: str) -> tuple[int, int, Document | None]:
     return int(position), int(version), document
 
 
-def _listed(fields: Sequence[bytes], place: str) -> dict[str, Document | None]:
+def _list(fields: Sequence[bytes], place: str) -> dict[str, Document | None]:
     """Reads documents by id, in the order in which they were first written."""
     named = ((id.decode(errors="replace"), value) for id, value in _groups(fields, 2))
     entries = [(id, _read(value, f"{place}:{id}")) for id, value in named]
@@ -386,7 +386,7 @@ def _listed(fields: Sequence[bytes], place: str) -> dict[str, Document | None]:
     return {id: document for id, (_, _, document) in entries}
 
 
-def _counted(counts: Sequence[Any]) -> dict[str, int]:
+def _count(counts: Sequence[Any]) -> dict[str, int]:
     return {name.decode(errors="replace"): count for name, count in _groups(counts, 2) if count}
 
 

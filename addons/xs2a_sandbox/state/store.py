@@ -284,12 +284,12 @@ class Transaction:
         return self._whole(key, document) if version else None
 
     def all(self, collection: str) -> dict[str, Document]:
-        documents = {**self.testdata().get(collection, {}), **self._held(collection)}
+        documents = {**self.testdata().get(collection, {}), **self._read_own(collection)}
         return {id: document for id, document in documents.items() if document is not None}
 
     def own(self, collection: str) -> dict[str, Document]:
         """The documents that the session itself has put there."""
-        return {id: document for id, document in self._held(collection).items() if document is not None}
+        return {id: document for id, document in self._read_own(collection).items() if document is not None}
 
     def collections(self) -> list[str]:
         """The names of those that hold, or held, anything."""
@@ -363,7 +363,7 @@ class Transaction:
             {key: self._difference(key, document) for key, document in writes.items()},
         )
 
-    def _held(self, collection: str) -> dict[str, Document | None]:
+    def _read_own(self, collection: str) -> dict[str, Document | None]:
         """The session's documents and deletions, this transaction's included."""
         if collection not in self._lists:
             version, documents = self._store.list(self.session, collection)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import httpx
 
-from xs2a_sandbox.doors.door import Application, framed_headers
+from xs2a_sandbox.doors.door import Application, frame_headers
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.testing.in_process import NOT_HTTP, LoopThread, ask, sent
 
@@ -75,7 +75,7 @@ def _response(request: httpx.Request, response: Response) -> httpx.Response:
         raise httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
     if response.fault == "malformed":
         raise httpx.RemoteProtocolError(f"illegal status line: {bytearray(NOT_HTTP)!r}", request=request)
-    headers = framed_headers(response, request.method)
+    headers = frame_headers(response, request.method)
     body = sent(response)
     stream: httpx.ByteStream | _Cut = httpx.ByteStream(body)
     if response.fault == "truncate":

@@ -25,7 +25,7 @@ class LoopThread:
 
     def submit[T](self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """The caller waits for it, or cancels it."""
-        return asyncio.run_coroutine_threadsafe(work, self._started())
+        return asyncio.run_coroutine_threadsafe(work, self._start())
 
     def run[T](self, work: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
         """Raises TimeoutError after `seconds`."""
@@ -50,7 +50,7 @@ class LoopThread:
         thread.join()
         loop.close()
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def _start(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None or self._process != os.getpid():
                 self._process = os.getpid()

@@ -68,10 +68,10 @@ def reported(file: Path) -> list[dict[str, Any]]:
     """What was told, of lines that are no JSON the text."""
     if not file.is_file():
         return []
-    return [_reported(line) for line in file.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    return [_report(line) for line in file.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
 
 
-def _reported(line: str) -> dict[str, Any]:
+def _report(line: str) -> dict[str, Any]:
     try:
         value = json.loads(line)
     except ValueError:

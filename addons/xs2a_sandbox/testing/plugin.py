@@ -55,14 +55,14 @@ class Expectation(NamedTuple):
         missing = [exchange for exchange in self._exchanges if exchange.source in ("handler", "sandbox")]
         if self.is_replayed and missing:
             text = "--xs2a-record=all asks the bank again"
-            pytest.fail(f"the recording of this test has no answer for:{_listed(missing)}\n{text}", pytrace=False)
+            pytest.fail(f"the recording of this test has no answer for:{_list(missing)}\n{text}", pytrace=False)
         if self.recording:
             return  # the bank answers, whatever rules there are
         if self.switches["assert_all_called"] and (unused := self.sandbox.unused_rules):
             text = "add it with optional=True, or say xs2a(assert_all_called=False), if that may be"
             pytest.fail(f"never hit: the added rule {', '.join(unused)}; {text}", pytrace=False)
         if self.switches["assert_all_matched"] and (unmatched := self.sandbox.unmatched):
-            pytest.fail(f"no rule and no operation is for:{_listed(unmatched)}", pytrace=False)
+            pytest.fail(f"no rule and no operation is for:{_list(unmatched)}", pytrace=False)
 
     def keep(self) -> None:
         """Keeps what was recorded of a test that has passed."""
@@ -84,7 +84,7 @@ class Expectation(NamedTuple):
         return self.sandbox.asked if isinstance(self.sandbox, Sandbox) else []
 
 
-def _listed(exchanges: "Sequence[LogEntry | Journaled]") -> str:
+def _list(exchanges: "Sequence[LogEntry | Journaled]") -> str:
     return "".join(f"\n  {exchange.method} {exchange.path} → {exchange.status}" for exchange in exchanges)
 
 
@@ -199,7 +199,7 @@ def _sandbox(make: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["S
     sandbox, recording = make(_settings_of(request), directory, record, virtual_time=switches["virtual_time"])
     with sandbox.intercept() if switches["intercept"] else nullcontext() as interception:
         expectation = Expectation(sandbox, switches, interception, bool(record and not recording), recording)
-        with _expected(request, expectation):
+        with _expect(request, expectation):
             yield sandbox
             if request.scope != "function":  # a test's own is checked as a part of the test
                 expectation.check()
@@ -208,7 +208,7 @@ def _sandbox(make: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["S
 
 
 @contextmanager
-def _expected(request: pytest.FixtureRequest, expectation: Expectation) -> Iterator[None]:
+def _expect(request: pytest.FixtureRequest, expectation: Expectation) -> Iterator[None]:
     request.node.stash.setdefault(_EXPECTATIONS, []).append(expectation)
     yield
     # Whatever fails has its journal in the report, so it stays for that.
@@ -249,7 +249,7 @@ def xs2a_server(_xs2a_servers: Callable[..., "Served"], request: pytest.FixtureR
     _record_of(request)
     name = re.sub("[^A-Za-z0-9._-]+", "-", request.node.name)[:48]
     served = _xs2a_servers(_settings_of(request), f"{name}-{uuid4().hex[:8]}")
-    with _expected(request, Expectation(served, _switches_of(request))):
+    with _expect(request, Expectation(served, _switches_of(request))):
         yield served
     served.clear_rules()
 

@@ -12,7 +12,7 @@ from requests.adapters import HTTPAdapter
 from urllib3 import HTTPHeaderDict, HTTPResponse
 from urllib3.exceptions import ProtocolError
 
-from xs2a_sandbox.doors.door import Application, framed_headers
+from xs2a_sandbox.doors.door import Application, frame_headers
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.testing.in_process import NOT_HTTP, LoopThread, ask, sent
 
@@ -43,7 +43,7 @@ class RequestsAdapter(HTTPAdapter):
         if why := _broken(response):
             raise requests.ConnectionError(ProtocolError("Connection aborted.", why), request=request)
         wire = io.BytesIO(sent(response))
-        pairs = framed_headers(response, request.method or "GET")
+        pairs = frame_headers(response, request.method or "GET")
         answered = HTTPResponse(
             body=wire,
             headers=HTTPHeaderDict(pairs),

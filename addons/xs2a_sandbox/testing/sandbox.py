@@ -328,20 +328,20 @@ class Sandbox(Controls):
 
 def httpx_transport(answer: Application, loop: LoopThread) -> "HttpxTransport":
     """A transport for `httpx.Client` and `httpx.AsyncClient`. Raises UserMistake without httpx."""
-    with _installed("httpx"):
+    with _install("httpx"):
         from xs2a_sandbox.testing.httpx_transport import HttpxTransport
     return HttpxTransport(answer, loop)
 
 
 def requests_adapter(answer: Application, loop: LoopThread) -> "RequestsAdapter":
     """The adapter for `requests.Session().mount("https://", …)`. Raises UserMistake without requests."""
-    with _installed("requests"):
+    with _install("requests"):
         from xs2a_sandbox.testing.requests_adapter import RequestsAdapter
     return RequestsAdapter(answer, loop)
 
 
 @contextmanager
-def _installed(package: str) -> Iterator[None]:
+def _install(package: str) -> Iterator[None]:
     """Imports what a client library is needed for. Raises UserMistake where it is not installed."""
     try:
         yield

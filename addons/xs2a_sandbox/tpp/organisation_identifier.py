@@ -38,7 +38,7 @@ class _Extension(Sequence):  # type: ignore[misc]
     _fields: ClassVar = [("scheme", PrintableString), ("country", PrintableString), ("reference", UTF8String)]
 
 
-def invented(name: str) -> str:
+def invent(name: str) -> str:
     """An identifier for a provider of that name, the same each time."""
     return f"PSDAT-FMA-{crc32(name.casefold().encode()) % 900_000 + 100_000}"
 

@@ -113,7 +113,7 @@ def _sha1(order: Order) -> Presented:
     return _again(good, certificate.dump(force=True))
 
 
-def _tampered(order: Order) -> Presented:
+def _tamper(order: Order) -> Presented:
     good = as_ordered(order)
     name = order.particulars.name.encode()
     other = bytes([name[0] ^ 1]) + name[1:]
@@ -126,7 +126,7 @@ def _again(good: Presented, der: bytes) -> Presented:
     return Presented((der,), replace(issued, certificate=x509.load_der_x509_certificate(der)) if issued else None)
 
 
-def _truncated(order: Order) -> Presented:
+def _truncate(order: Order) -> Presented:
     good = as_ordered(order).chain[0]
     return Presented((good[: len(good) // 2],))
 
@@ -162,7 +162,7 @@ MAKERS: Mapping[str, Callable[[Order], Presented]] = {
     "unknown-issuer": _by(lambda order: issuing.issue_ca(order.now, "Other CA")),
     "forged-issuer": _by(_of_other_key),
     "self-signed": _self_signed,
-    "tampered": _tampered,
+    "tampered": _tamper,
     "wrong-role": _roles(qc_statements.ROLES["ASPSP"]),
     "unspecified-role": _roles(_UNSPECIFIED),
     "no-role": _roles(),
@@ -188,7 +188,7 @@ MAKERS: Mapping[str, Callable[[Order], Presented]] = {
     "critical-extension": _critical,
     "long-chain": _long_chain,
     "huge": _huge,
-    "truncated": _truncated,
+    "truncated": _truncate,
     "garbage": lambda order: Presented((os.urandom(900),)),
     "empty": lambda order: Presented((b"",)),
 }

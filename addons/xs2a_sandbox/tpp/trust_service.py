@@ -89,7 +89,7 @@ class TrustService:
             raise ConfigError(f"the certificate was issued by another {certificate.issuer}: only that can revoke it")
         builder = x509.CertificateRevocationListBuilder(ca.certificate.subject, now, now + _A_WEEK)
         entry = x509.RevokedCertificateBuilder(certificate.parsed.serial_number, now).build()
-        for revocation in [*self._revoked(), entry]:
+        for revocation in [*self._revoke(), entry]:
             builder = builder.add_revoked_certificate(revocation)
         made = builder.sign(ca.key, hashes.SHA256())
         replace_file(self.folder / _REVOKED, made.public_bytes(serialization.Encoding.PEM))
@@ -108,7 +108,7 @@ class TrustService:
         except ValueError:
             raise ConfigError(f"{self.folder / _CA} is no CA. Remove it: a new one is made") from None
         issuer = certificate.subject.rfc4514_string()
-        revoked = frozenset((issuer, revocation.serial_number) for revocation in self._revoked())
+        revoked = frozenset((issuer, revocation.serial_number) for revocation in self._revoke())
         return Trust((certificate,), revoked, self._providers())
 
     def __hash__(self) -> int:
@@ -129,7 +129,7 @@ class TrustService:
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ConfigError(f"{file} is no register of providers. Remove it: a new one is made") from None
 
-    def _revoked(self) -> Sequence[x509.RevokedCertificate]:
+    def _revoke(self) -> Sequence[x509.RevokedCertificate]:
         file = self.folder / _REVOKED
         try:
             return list(x509.load_pem_x509_crl(file.read_bytes()))

@@ -129,7 +129,7 @@ def covering(balances: Iterable[Mapping[str, Any]]) -> str | None:
     return next((held[kind]["amount"] for kind in _COVERING if kind in held), None)
 
 
-def converted(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | None:
+def convert(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | None:
     """Converts an amount at the fixed rates of the test data; None where they have no such rate."""
     if currency == to:
         return amount
@@ -180,7 +180,7 @@ def _amounts(
     sums: dict[str, tuple[int, Decimal]] = {}
     for position, entry in enumerate(entries(payment)):
         sent = entry["instructedAmount"]
-        value = converted(call, Decimal(sent["amount"]), sent["currency"], currency)
+        value = convert(call, Decimal(sent["amount"]), sent["currency"], currency)
         if value is None:
             continue
         value = value if sent["currency"] == currency else value.quantize(_CENT, ROUND_HALF_EVEN)

@@ -19,7 +19,7 @@ class Unproven(Exception):
 def certificate_of(call: Call) -> str | None:
     """Returns the thumbprint of the client certificate that tokens are bound to (RFC 8705, 3.1); None without one."""
     certificates = call.request.certificates
-    return hashed(certificates[0]) if certificates else None
+    return hash_key(certificates[0]) if certificates else None
 
 
 def key_of(call: Call, token: str | None = None) -> str:
@@ -35,16 +35,16 @@ def key_of(call: Call, token: str | None = None) -> str:
         proof = dpop.read(request.headers.all(dpop.HEADER))
         urls = (request.url, call.session.url + call.self_path)
         times = (call.clock.now(), REAL.now())
-        dpop.check(proof, request.method, urls, times, None if token is None else hashed(token.encode()))
+        dpop.check(proof, request.method, urls, times, None if token is None else hash_key(token.encode()))
     except dpop.WrongProof as mistake:
         raise Unproven(str(mistake)) from None
-    id = hashed(f"{proof.key} {proof.id}".encode())
+    id = hash_key(f"{proof.key} {proof.id}".encode())
     if call.state.get(_PROOFS, id):
         raise Unproven("the jti of the DPoP proof was used before; each request needs a proof of its own")
     call.state.put(_PROOFS, id, {"used": call.clock.now().isoformat()})
     return proof.key
 
 
-def hashed(data: bytes) -> str:
+def hash_key(data: bytes) -> str:
     """The SHA256 hash in base64url, as the RFCs on tokens write it."""
     return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")

@@ -11,7 +11,7 @@ from xs2a_sandbox.bank.domain import bookings, signing
 from xs2a_sandbox.bank.domain.access import LISTS, may
 from xs2a_sandbox.bank.formats import statements
 from xs2a_sandbox.bank.formats.statements import JSON
-from xs2a_sandbox.bank.handlers.consents import reference, registered, status_of
+from xs2a_sandbox.bank.handlers.consents import find_consent, reference, status_of
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler, places
 from xs2a_sandbox.errors import BankError
@@ -155,7 +155,7 @@ def list_accounts(call: Call) -> dict[str, Any]:
             _record(call, consent, iban, account, f"{call.self_path}/{_id(call, iban, account)}")
             for iban in consent["accounts"]
             if (account := call.state.get("accounts", iban)) is not None
-            and granted(call, consent, "list", {"iban": iban, **account}, needed=True)
+            and is_granted(call, consent, "list", {"iban": iban, **account}, needed=True)
         ]
     }
 
@@ -169,7 +169,7 @@ def list_accounts(call: Call) -> dict[str, Any]:
 )
 def read(call: Call) -> dict[str, Any]:
     """One account."""
-    consent, iban, account = _covered(call, "details")
+    consent, iban, account = _find_covered(call, "details")
     return {"account": _record(call, consent, iban, account, call.self_path)}
 
 
@@ -182,7 +182,7 @@ def read(call: Call) -> dict[str, Any]:
 )
 def balances(call: Call) -> dict[str, Any]:
     """An account's balances, with what the session's payments have moved."""
-    _, iban, account = _covered(call, "balances")
+    _, iban, account = _find_covered(call, "balances")
     return {"account": reference(call, iban), "balances": _balances(call, iban, account)}
 
 
@@ -207,7 +207,7 @@ def balances(call: Call) -> dict[str, Any]:
 def transactions(call: Call) -> dict[str, Any]:
     """An account's transactions in lists, by their booking date; its balances, where withBalance asks for them."""
     media = statements.media_of(call, call.options.get("formats") or {})
-    consent, iban, account = _covered(call, "transactions", counts=not _is_further(call))
+    consent, iban, account = _find_covered(call, "transactions", counts=not _is_further(call))
     entries = _entries(call, iban, account)
     if call.options["holds"] == "booked":
         entries |= {"booked": entries["pending"] + entries["booked"], "pending": []}
@@ -242,7 +242,7 @@ def transactions(call: Call) -> dict[str, Any]:
 )
 def transaction(call: Call) -> dict[str, Any]:
     """One transaction, whichever list it is in."""
-    _, iban, account = _covered(call, "transactions")
+    _, iban, account = _find_covered(call, "transactions")
     id = call.path["transactionId"]
     for entries in _entries(call, iban, account).values():
         for entry in entries:
@@ -378,7 +378,7 @@ def usable_consent(call: Call, counts: bool = True) -> Document:
     consent_id = call.headers.get("consent-id")
     if consent_id is None:
         raise BankError("format-error", expected="the header Consent-ID is missing")
-    _, consent = registered(call, consent_id)
+    _, consent = find_consent(call, consent_id)
     status = status_of(consent)
     if status == "expired":
         raise BankError("consent-expired", id=consent_id)
@@ -405,7 +405,7 @@ def _use_up(call: Call, consent_id: str) -> None:
     call.state.put("accesses", key, {"day": call.clock.today().isoformat(), "count": 1})
 
 
-def granted(call: Call, consent: Document, right: str, account: Mapping[str, Any], *, needed: bool = False) -> bool:
+def is_granted(call: Call, consent: Document, right: str, account: Mapping[str, Any], *, needed: bool = False) -> bool:
     """Tells if the consent gives the right on the account, or nobody looks at its rights.
 
     Where that would only be warned of, the lack of a right that the TPP `needed` is.
@@ -427,7 +427,7 @@ def _count(call: Call, consent_id: str, limit: int) -> None:
     call.state.put("accesses", key, {"day": today, "count": count + 1})
 
 
-def _covered(call: Call, right: str, counts: bool = True) -> tuple[Document, str, Document]:
+def _find_covered(call: Call, right: str, counts: bool = True) -> tuple[Document, str, Document]:
     """The consent, and the account of the path with its IBAN. Raises BankError."""
     id, consent = call.path["account-id"], usable_consent(call, counts)
     for iban in consent["accounts"]:
@@ -462,7 +462,7 @@ def _balances(call: Call, iban: str, account: Document) -> list[Document]:
 def _balances_on_request(call: Call, consent: Document, iban: str, account: Document) -> list[Document] | None:
     if call.query.get("withBalance") != "true":
         return None
-    if not granted(call, consent, "balances", {"iban": iban, **account}, needed=True):
+    if not is_granted(call, consent, "balances", {"iban": iban, **account}, needed=True):
         return None
     return _balances(call, iban, account)
 
@@ -482,7 +482,7 @@ def visible_members(
     """The members of an account or card account that are shown, and have a value."""
     names = call.options.get("members", usual)
     if "ownerName" in names:
-        allowed = granted(call, consent, "ownerName", account)
+        allowed = is_granted(call, consent, "ownerName", account)
         account = {**account, "ownerName": _owner(call, {"psuId": psu, **account}) if allowed else None}
     return {name: account[name] for name in names if account.get(name) is not None}
 

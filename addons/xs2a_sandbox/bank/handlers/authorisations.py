@@ -46,7 +46,7 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
 LOADERS: dict[str, Callable[[Call], tuple[str, Document]]] = {
-    "consent": lambda call: consents.registered(call, call.path["consentId"]),
+    "consent": lambda call: consents.find_consent(call, call.path["consentId"]),
     "payment": payments.addressed,
     "cancellation": payments.addressed,
     "basket": baskets.addressed,
@@ -116,7 +116,7 @@ def list_ids(call: Call) -> dict[str, Any]:
 )
 def read(call: Call) -> dict[str, Any]:
     """An authorisation as it is now."""
-    id, authorisation = _addressed(call)
+    id, authorisation = _find_addressed(call)
     return result(call, id, authorisation, call.self_path)
 
 
@@ -130,7 +130,7 @@ def read(call: Call) -> dict[str, Any]:
 )
 def update(call: Call) -> dict[str, Any]:
     """The next step. A wrong password, code or one-time password counts, and the last of `attempts` fails for good."""
-    id, authorisation = _addressed(call)
+    id, authorisation = _find_addressed(call)
     if authorisation["scaStatus"] in SCA.final:
         raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
     family, resource_id = FAMILIES[authorisation["family"]], authorisation["resource"]
@@ -178,10 +178,10 @@ def _of_customer(call: Call, id: str, authorisation: Document, psu_id: str) -> D
 
 def authenticate(call: Call, id: str, authorisation: Document, psu_id: str, password: str) -> Document:
     """Moves on by the number of the customer's methods. Raises BankError `credentials-invalid`, which counts."""
-    return _authenticated(call, id, check_password(call, id, authorisation, psu_id, password))
+    return _authenticate(call, id, check_password(call, id, authorisation, psu_id, password))
 
 
-def _authenticated(call: Call, id: str, identified: Document) -> Document:
+def _authenticate(call: Call, id: str, identified: Document) -> Document:
     """Raises BankError `method-unknown`, after which it has failed, where that is what customers without one get."""
     methods = methods_of(call, identified)
     if not methods:
@@ -252,7 +252,7 @@ def _update(call: Call, id: str, authorisation: Document, body: Mapping[str, Any
         return authenticate(call, id, authorisation, psu_id, password)
     if not habit(call, authorisation, "encrypted_passwords") or not body["psuData"].get("encryptedPassword"):
         raise BankError("format-error", path="/psuData/password", expected="the password is missing")
-    return _authenticated(call, id, _of_customer(call, id, authorisation, psu_id))
+    return _authenticate(call, id, _of_customer(call, id, authorisation, psu_id))
 
 
 def _steps(body: Mapping[str, Any]) -> list[str]:
@@ -279,7 +279,7 @@ def _confirm(call: Call, id: str, authorisation: Document, code: str) -> Documen
     return succeed(call, id, authorisation) if right else fail(call, id, authorisation)
 
 
-def _addressed(call: Call) -> tuple[str, Document]:
+def _find_addressed(call: Call) -> tuple[str, Document]:
     family = FAMILIES[call.options["family"]]
     _, resource = LOADERS[family.name](call)
     id = call.path["authorisationId"]

@@ -10,7 +10,7 @@ from xs2a_sandbox.bank.handlers.accounts import (
     RIGHTS,
     UNUSABLE,
     check_right,
-    granted,
+    is_granted,
     linked,
     lists,
     lists_option,
@@ -40,7 +40,7 @@ def list_cards(call: Call) -> dict[str, Any]:
             _record(call, consent, id, card, f"{call.self_path}/{id}")
             for id, card in call.state.all("cardAccounts").items()
             if card["linkedAccount"] in consent["accounts"]
-            and granted(call, consent, "list", _referable(card), needed=True)
+            and is_granted(call, consent, "list", _referable(card), needed=True)
         ]
     }
 
@@ -54,7 +54,7 @@ def list_cards(call: Call) -> dict[str, Any]:
 )
 def read(call: Call) -> dict[str, Any]:
     """One card account."""
-    consent, id, card = _covered(call, "details")
+    consent, id, card = _find_covered(call, "details")
     return {"cardAccount": _record(call, consent, id, card, call.self_path)}
 
 
@@ -67,8 +67,8 @@ def read(call: Call) -> dict[str, Any]:
 )
 def balances(call: Call) -> dict[str, Any]:
     """A card account's balances."""
-    _, _, card = _covered(call, "balances")
-    return {**_referred(card), "balances": card["balances"]}
+    _, _, card = _find_covered(call, "balances")
+    return {**_refer_to(card), "balances": card["balances"]}
 
 
 @handler(
@@ -80,17 +80,17 @@ def balances(call: Call) -> dict[str, Any]:
 )
 def transactions(call: Call) -> dict[str, Any]:
     """A card account's transactions in lists, by their booking date; its balances, where withBalance asks for them."""
-    consent, _, card = _covered(call, "transactions")
+    consent, _, card = _find_covered(call, "transactions")
     kept = card.get("transactions", {})
     return {
-        **_referred(card),
+        **_refer_to(card),
         "self": call.self_path.removesuffix("/transactions"),
         "balances": _balances_on_request(call, consent, card),
         **lists(call, consent, {name: kept.get(name, ()) for name in ("booked", "pending")}),
     }
 
 
-def _covered(call: Call, right: str) -> tuple[Document, str, Document]:
+def _find_covered(call: Call, right: str) -> tuple[Document, str, Document]:
     id, consent = call.path["account-id"], usable_consent(call)
     card = call.state.get("cardAccounts", id.lower())
     if card is None or card["linkedAccount"] not in consent["accounts"]:
@@ -107,10 +107,10 @@ def _referable(card: Document) -> dict[str, Any]:
 def _balances_on_request(call: Call, consent: Document, card: Document) -> Any:
     if call.query.get("withBalance") != "true":
         return None
-    return card["balances"] if granted(call, consent, "balances", _referable(card), needed=True) else None
+    return card["balances"] if is_granted(call, consent, "balances", _referable(card), needed=True) else None
 
 
-def _referred(card: Document) -> dict[str, Any]:
+def _refer_to(card: Document) -> dict[str, Any]:
     return {
         "cardAccount": {"maskedPan": card["maskedPan"], "currency": card["currency"]},
         "debitAccounting": card.get("debitAccounting"),

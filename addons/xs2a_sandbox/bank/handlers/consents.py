@@ -74,7 +74,7 @@ def create(call: Call) -> dict[str, Any]:
     if body["validUntil"] < today:
         raise BankError("period-invalid", path="/validUntil", expected=f"validUntil must not be before {today}")
     kinds = call.options.get("kinds")
-    kind, ibans, kept = _documented(call, access) if kinds is None else _offered(call, access, kinds)
+    kind, ibans, kept = _read_documented(call, access) if kinds is None else _offer(call, access, kinds)
     status = call.options["status"]["named" if kind == NAMED else "all"]
     reuses = call.options["reuse"] and not call.checks.strict
     if reuses and kind == NAMED and (id := _preconfigured(call, ibans)):
@@ -103,7 +103,7 @@ def create(call: Call) -> dict[str, Any]:
     }
 
 
-def _documented(call: Call, access: Mapping[str, Any]) -> tuple[str, list[str], dict[str, Any]]:
+def _read_documented(call: Call, access: Mapping[str, Any]) -> tuple[str, list[str], dict[str, Any]]:
     """The kind of access, its accounts, and what is kept of it, by the documented interface. Raises BankError."""
     if access.get("availableAccounts") == "allAccounts":
         kind, ibans = "availableAccounts", list(call.state.all("accounts"))
@@ -116,7 +116,7 @@ def _documented(call: Call, access: Mapping[str, Any]) -> tuple[str, list[str], 
     return kind, ibans, {name: [listed(reference) for reference in access.get(name) or ()] for name in _LISTS}
 
 
-def _offered(call: Call, access: Mapping[str, Any], kinds: Sequence[str]) -> tuple[str, list[str], dict[str, Any]]:
+def _offer(call: Call, access: Mapping[str, Any], kinds: Sequence[str]) -> tuple[str, list[str], dict[str, Any]]:
     """The same, where the accounts are those of the customer. Raises BankError."""
     kind = kind_of(access)
     if kind not in (NAMED, *kinds):
@@ -136,7 +136,7 @@ _SHOWN = "access recurringIndicator validUntil frequencyPerDay lastActionDate co
 )
 def read(call: Call) -> dict[str, Any]:
     """The whole consent, and `access` as it was asked for; the operation decides what of it is said."""
-    _, consent = registered(call, call.path["consentId"])
+    _, consent = find_consent(call, call.path["consentId"])
     access = consent.get("access", {})
     covered = [reference(call, iban) for iban in consent["accounts"]]
     return {
@@ -160,7 +160,7 @@ def read(call: Call) -> dict[str, Any]:
 @handler("consents.status", reads="where.consentId", raises="consent-unknown", returns="consentStatus")
 def status(call: Call) -> dict[str, Any]:
     """The status alone: it is polled, and nothing else is looked up for it."""
-    _, consent = registered(call, call.path["consentId"])
+    _, consent = find_consent(call, call.path["consentId"])
     return {"consentStatus": status_of(consent)}
 
 
@@ -176,7 +176,7 @@ def status(call: Call) -> dict[str, Any]:
 )
 def delete(call: Call) -> dict[str, Any]:
     """The consent is unknown from now on, or is kept as one that the TPP has ended."""
-    id, consent = registered(call, call.path["consentId"])
+    id, consent = find_consent(call, call.path["consentId"])
     if call.options["keeps"]:
         signing.move(call, FAMILIES["consent"], id, "delete, kept")
     else:
@@ -193,7 +193,7 @@ def redirects(call: Call) -> dict[str, str | None]:
     }
 
 
-def registered(call: Call, id: str) -> tuple[str, Document]:
+def find_consent(call: Call, id: str) -> tuple[str, Document]:
     """The consent, and its id as it is kept."""
     kept = as_kept(id)
     consent = call.state.get("consents", kept)

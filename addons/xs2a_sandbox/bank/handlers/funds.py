@@ -3,8 +3,8 @@
 from decimal import Decimal
 from typing import Any
 
-from xs2a_sandbox.bank.domain.bookings import available, converted
-from xs2a_sandbox.bank.handlers.consents import held_account, registered
+from xs2a_sandbox.bank.domain.bookings import available, convert
+from xs2a_sandbox.bank.handlers.consents import find_consent, held_account
 from xs2a_sandbox.bank.handlers.payments import money
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import handler
@@ -20,12 +20,12 @@ from xs2a_sandbox.errors import BankError
 def confirm(call: Call) -> dict[str, Any]:
     """Asking changes nothing: no money is set aside."""
     if (consent_id := call.headers.get("consent-id")) is not None:
-        registered(call, consent_id)
+        find_consent(call, consent_id)
     body = call.body
     iban = held_account(call, body["account"], "/account")
     account = call.state.get("accounts", iban) or {}
     currency, amount = money(body["instructedAmount"], "/instructedAmount")
-    value = converted(call, Decimal(amount), currency, account["currency"])
+    value = convert(call, Decimal(amount), currency, account["currency"])
     if value is None:
         text = f"the bank has no exchange rate for {currency}"
         raise BankError("format-error", path="/instructedAmount/currency", expected=text)

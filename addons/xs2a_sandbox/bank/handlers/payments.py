@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from xs2a_sandbox.bank.domain.access import listed
-from xs2a_sandbox.bank.domain.bookings import available, converted
+from xs2a_sandbox.bank.domain.bookings import available, convert
 from xs2a_sandbox.bank.domain.lifecycle import EXECUTED, PAYMENT
 from xs2a_sandbox.bank.domain.schedule import T2
 from xs2a_sandbox.bank.domain.signing import FAMILIES, abandon
@@ -148,7 +148,7 @@ def initiate(call: Call) -> dict[str, Any]:
         document["businessDays"] = T2
     if (executed := call.options["executed"]) != "ACSP":
         document["executed"] = executed
-    covered = _covered(call, iban, moneys)
+    covered = _is_covered(call, iban, moneys)
     call.state.put("payments", id, document if covered else {**document, "unfunded": True})
     path = f"{call.self_path}/{id}"
     return {
@@ -240,10 +240,10 @@ def _check_dates(call: Call, body: Mapping[str, Any]) -> None:
 
 def money(amount: Mapping[str, str], pointer: str) -> Money:
     """Raises BankError `format-error` where the amount is none, or has more decimals than the currency."""
-    return _checked(amount["currency"], amount["amount"], f"{pointer}/amount")
+    return _check(amount["currency"], amount["amount"], f"{pointer}/amount")
 
 
-def _checked(currency: str, amount: str, pointer: str) -> Money:
+def _check(currency: str, amount: str, pointer: str) -> Money:
     if not is_amount(amount):
         raise BankError("format-error", path=pointer, expected="an amount is written with a dot, such as 12.34")
     decimals = _DECIMALS.get(currency, 2)
@@ -325,7 +325,7 @@ def _parallel_moneys(body: Mapping[str, Any]) -> dict[str, Money]:
             raise BankError("format-error", path=f"/{name}", expected=text)
     pairs = zip(body["amountCurrency"], body["amount"], strict=True)
     return {
-        f"/amountCurrency/{i}": _checked(currency, amount, f"/amount/{i}") for i, (currency, amount) in enumerate(pairs)
+        f"/amountCurrency/{i}": _check(currency, amount, f"/amount/{i}") for i, (currency, amount) in enumerate(pairs)
     }
 
 
@@ -335,11 +335,11 @@ _PARALLEL = frozenset(
 )
 
 
-def _covered(call: Call, iban: str, moneys: Mapping[str, Money]) -> bool:
+def _is_covered(call: Call, iban: str, moneys: Mapping[str, Money]) -> bool:
     account = call.state.get("accounts", iban) or {}
     total = Decimal()
     for pointer, (currency, amount) in moneys.items():
-        value = converted(call, Decimal(amount), currency, account["currency"])
+        value = convert(call, Decimal(amount), currency, account["currency"])
         if value is None:
             raise BankError("format-error", path=pointer, expected=f"the bank has no exchange rate for {currency}")
         total += value

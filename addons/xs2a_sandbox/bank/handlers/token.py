@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
-from xs2a_sandbox.bank.domain.possession import CERTIFICATE, KEY, Unproven, certificate_of, hashed, key_of
+from xs2a_sandbox.bank.domain.possession import CERTIFICATE, KEY, Unproven, certificate_of, hash_key, key_of
 from xs2a_sandbox.bank.handlers.approaches import habit
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler
@@ -69,14 +69,14 @@ Credentials = tuple[str, tuple[str, ...] | None]
 def issue(call: Call) -> dict[str, Any]:
     """A token, which is kept with its client, its scope and when it expires."""
     form, grants = _form(call), call.options.get("grants") or [BY_CLIENT]
-    grant = _required(form, "grant_type")
+    grant = _read_required(form, "grant_type")
     if grant not in grants:
         raise BankError("grant-unsupported", offered=", ".join(grants))
     client = _client(call, form)
     if grant == BY_CODE:
-        return _exchanged(call, form, client, refreshable=BY_REFRESHING in grants)
+        return _exchange(call, form, client, refreshable=BY_REFRESHING in grants)
     if grant == BY_REFRESHING:
-        return _refreshed(call, form, client)
+        return _refresh(call, form, client)
     scope = _scope_of_its_own(call, form)
     members = {"client": client, "scope": scope} if scope else {"client": client}
     return _answer(call, _new_token(call, members), scope=scope)
@@ -90,7 +90,7 @@ def issue(call: Call) -> dict[str, Any]:
 def revoke(call: Call) -> dict[str, Any]:
     """Ends a token of the client: an access token alone, a refresh token with all access tokens that it has given."""
     form = _form(call)
-    secret, client = _required(form, "token"), _client(call, form)
+    secret, client = _read_required(form, "token"), _client(call, form)
     # One that is unknown has ended already, whatever token_type_hint says.
     for collection in (TOKENS, REFRESH_TOKENS):
         if (kept := call.state.get(collection, secret)) is None:
@@ -132,9 +132,9 @@ def new_code(call: Call, id: str, authorisation: Mapping[str, Any]) -> str:
     return _keep(call, CODES, habit(call, authorisation, "code_expires_after"), members)
 
 
-def _exchanged(call: Call, form: Mapping[str, str], client: str, *, refreshable: bool) -> dict[str, Any]:
+def _exchange(call: Call, form: Mapping[str, str], client: str, *, refreshable: bool) -> dict[str, Any]:
     """The tokens for a code, once: who brings it a second time ends them (RFC 6749, 4.1.2)."""
-    code, uri, verifier = (_required(form, name) for name in ("code", "redirect_uri", "code_verifier"))
+    code, uri, verifier = (_read_required(form, name) for name in ("code", "redirect_uri", "code_verifier"))
     kept = _own(call, CODES, code, client, "code")
     if kept.get("exchanged"):
         _end(call, code)
@@ -143,7 +143,7 @@ def _exchanged(call: Call, form: Mapping[str, str], client: str, *, refreshable:
         raise BankError("grant-invalid", expected="the redirect_uri is not that of the authorization request")
     if not _same(kept["challenge"], challenge_of(verifier)):
         raise BankError("grant-invalid", expected="the code_verifier does not fit the code_challenge")
-    members = _granted({**kept, "code": code})
+    members = _grant({**kept, "code": code})
     tokens = [_new_token(call, members)]
     if refreshable:
         tokens.append(_keep(call, REFRESH_TOKENS, call.options["refresh_expires_in"], members))
@@ -151,15 +151,15 @@ def _exchanged(call: Call, form: Mapping[str, str], client: str, *, refreshable:
     return _answer(call, *tokens, scope=kept["scope"])
 
 
-def _refreshed(call: Call, form: Mapping[str, str], client: str) -> dict[str, Any]:
+def _refresh(call: Call, form: Mapping[str, str], client: str) -> dict[str, Any]:
     """A new token; the refresh token stays as good as it was."""
-    kept = _own(call, REFRESH_TOKENS, _required(form, "refresh_token"), client, "refresh_token")
+    kept = _own(call, REFRESH_TOKENS, _read_required(form, "refresh_token"), client, "refresh_token")
     if form.get("scope", kept["scope"]) != kept["scope"]:
         raise BankError("scope-invalid", expected=f"the refresh_token is for {kept['scope']}")
-    return _answer(call, _new_token(call, _granted(kept)), scope=kept["scope"])
+    return _answer(call, _new_token(call, _grant(kept)), scope=kept["scope"])
 
 
-def _granted(kept: Document) -> Document:
+def _grant(kept: Document) -> Document:
     return {name: kept[name] for name in _GRANTED if kept.get(name) is not None}
 
 
@@ -205,10 +205,10 @@ def _own(call: Call, collection: str, secret: str, client: str, name: str) -> Do
 
 def challenge_of(verifier: str) -> str:
     """The code_challenge of a code_verifier, by S256 (RFC 7636, 4.2)."""
-    return hashed(verifier.encode())
+    return hash_key(verifier.encode())
 
 
-def _required(form: Mapping[str, str], name: str) -> str:
+def _read_required(form: Mapping[str, str], name: str) -> str:
     if name not in form:
         raise BankError("token-request-invalid", expected=f"{name} is required")
     return form[name]

@@ -79,7 +79,7 @@ def accounts_of(call: Call, ibans: Sequence[str], say: Words) -> list[dict[str, 
         account = call.state.get("accounts", iban) or {}
         name = " · ".join(text for text in (account.get("product"), account.get("currency")) if text)
         rows.append(
-            {"iban": iban, "name": name or say("account"), "spaced": _spaced(iban), "owner": account.get("name", "")}
+            {"iban": iban, "name": name or say("account"), "spaced": _space(iban), "owner": account.get("name", "")}
         )
     return rows
 
@@ -104,7 +104,7 @@ def _payment(call: Call, payment: Mapping[str, Any], say: Words) -> Iterator[Row
     request = payment.get("request", payment)
     debtor = accounts_of(call, [payment["debtorAccount"]["iban"]], say)[0]
     creditor = payment.get("creditorAccount") or {}
-    number = _spaced(creditor["iban"]) if creditor.get("iban") else creditor.get("bban") or ""
+    number = _space(creditor["iban"]) if creditor.get("iban") else creditor.get("bban") or ""
     agent = payment.get("creditorAgent")
     lines = [(payment.get("creditorName") or "", number)] if payment.get("creditorName") or number else []
     yield Row(say("to"), [*lines, *_entries(payment, say)])
@@ -127,7 +127,7 @@ def _entries(payment: Mapping[str, Any], say: Words) -> Iterator[tuple[str, str]
             yield say("more", count=len(several) - _MOST), ""
             return
         creditor = entry.get("creditorAccount") or {}
-        number = _spaced(creditor["iban"]) if creditor.get("iban") else creditor.get("bban") or ""
+        number = _space(creditor["iban"]) if creditor.get("iban") else creditor.get("bban") or ""
         yield say("entry", amount=say.money(entry["instructedAmount"]), name=entry.get("creditorName") or ""), number
 
 
@@ -145,5 +145,5 @@ def _when(payment: Mapping[str, Any], request: Mapping[str, Any], say: Words) ->
     return say.day(day) if day else say("at_once"), ""
 
 
-def _spaced(iban: str) -> str:
+def _space(iban: str) -> str:
     return " ".join(iban[at : at + 4] for at in range(0, len(iban), 4))

@@ -27,4 +27,4 @@ def write_findings(folder: Path, results: Results) -> None:
         for old in folder.glob("*.yaml"):
             old.unlink()
         for result in results.findings:
-            (folder / finding_file.name_of(result)).write_text(finding_file.written(result, results, folder))
+            (folder / finding_file.name_of(result)).write_text(finding_file.write(result, results, folder))

@@ -43,7 +43,7 @@ def foundation(dialect: Sequence[Cassette], folder: Path, read: Read, problems: 
         left_out |= _ids(dialect).union(*(extension.without for extension in extensions))
         notes += map(_Notes, extensions)
         own = own or tuple(notes)
-        dialect = read(base, partial(_changed, notes=notes))
+        dialect = read(base, partial(_change, notes=notes))
         layers.insert(0, tuple(_without(cassette, left_out, own) for cassette in dialect))
         folders.insert(0, base)
         above.append(base.resolve())
@@ -118,7 +118,7 @@ class _Changed(Document):
         return self.under.problem(pointer, code, text, key=key)
 
 
-def _changed(document: Document, notes: Sequence[_Notes]) -> Document:
+def _change(document: Document, notes: Sequence[_Notes]) -> Document:
     """The document as the extensions have it, of which the first one is the highest."""
     for note in reversed(notes):
         document = _changed_by(document, note)

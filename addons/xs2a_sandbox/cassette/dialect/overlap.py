@@ -21,7 +21,7 @@ _MAX_PROBLEMS = 50
 def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operation]) -> list[Problem]:
     """`rules` with their ranks, strongest first. Later layers are meant to win, so each layer is looked at alone."""
     problems: list[Problem] = []
-    for pair in _pairs([(_positioned(rule, operations), rank) for rule, rank in rules], operations):
+    for pair in _pairs([(_position(rule, operations), rank) for rule, rank in rules], operations):
         (stronger, rank), (weaker, weaker_rank) = pair
         if stronger.behaviour.amend:
             continue  # whoever is weaker answers all the same
@@ -40,7 +40,7 @@ def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operat
 
 def meetings(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Rule]]:
     """The pairs, in the order of the rules, of which nothing proves that no request can fit both."""
-    for (one, _), (other, _) in _pairs([(_positioned(rule, {}), (0, 0, (), 0)) for rule in rules], {}):
+    for (one, _), (other, _) in _pairs([(_position(rule, {}), (0, 0, (), 0)) for rule in rules], {}):
         if not _disjoint(one, other, {}):
             yield one, other
 
@@ -51,7 +51,7 @@ def shadowed(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operat
     if len(set(layers.values())) < 2:
         return []
     # As if they were of one layer: only there are rules held against each other.
-    recorded = [(_positioned(rule, operations), (0, *rank[1:])) for rule, rank in rules if rule.tape]
+    recorded = [(_position(rule, operations), (0, *rank[1:])) for rule, rank in rules if rule.tape]
     pairs: dict[str, tuple[Rule, Rule]] = {}
     for (stronger, _), (weaker, _) in _pairs(recorded, operations):
         is_later = layers[stronger.id] > layers[weaker.id] and not stronger.behaviour.amend
@@ -85,7 +85,7 @@ def _apart(left: Operation, right: Operation) -> bool:
     )
 
 
-def _positioned(rule: Rule, operations: Mapping[str, Operation]) -> Rule:
+def _position(rule: Rule, operations: Mapping[str, Operation]) -> Rule:
     return replace(rule, constraints=_by_position(rule.constraints, _pattern(rule, operations)))
 
 
@@ -168,7 +168,7 @@ def _exclude(left: Constraint, right: Constraint) -> bool:
     if (_must_be_absent(left) and _must_be_present(right)) or (_must_be_present(left) and _must_be_absent(right)):
         return True
     for low, high in ((left, right), (right, left)):
-        floor, ceiling = _bound(low, "gt", "gte"), _bound(high, "lt", "lte")
+        floor, ceiling = _bound_value(low, "gt", "gte"), _bound_value(high, "lt", "lte")
         if floor and ceiling and (pair := comparable(floor[1], ceiling[1])):
             strict = floor[0] == "gt" or ceiling[0] == "lt"
             if pair[0] > pair[1] or (pair[0] == pair[1] and strict):
@@ -176,7 +176,7 @@ def _exclude(left: Constraint, right: Constraint) -> bool:
     return False
 
 
-def _bound(constraint: Constraint, strict: str, loose: str) -> tuple[str, Any] | None:
+def _bound_value(constraint: Constraint, strict: str, loose: str) -> tuple[str, Any] | None:
     for operator in (strict, loose, "equals"):
         if operator in constraint.spec:
             return operator, constraint.spec[operator]

@@ -22,7 +22,7 @@ from jinja2.visitor import NodeTransformer
 from xs2a_sandbox.cassette.evaluation import work
 from xs2a_sandbox.cassette.evaluation.id_form import is_form
 from xs2a_sandbox.cassette.evaluation.values import as_time, merged, to_text
-from xs2a_sandbox.cassette.evaluation.work import WORK, Work, counted, metered, size, spend, weighed
+from xs2a_sandbox.cassette.evaluation.work import WORK, Work, counted, meter, size, spend, weighed
 from xs2a_sandbox.errors import ExpressionError
 
 FILTERS = frozenset(
@@ -126,9 +126,9 @@ def _environment() -> _Environment:
         del environment.filters[name]
     environment.filters |= {IN_ORDER: _in_order, WEIGHED: lambda value: value, CUT: lambda value: value}
     for name, function in environment.filters.items():
-        environment.filters[name] = metered(function, is_shallow=name in SHALLOW | {CUT})
+        environment.filters[name] = meter(function, is_shallow=name in SHALLOW | {CUT})
     tests: dict[str, Any] = environment.tests
-    tests |= {name: metered(function) for name, function in tests.items()}
+    tests |= {name: meter(function) for name, function in tests.items()}
     return environment
 
 
@@ -473,8 +473,8 @@ class _Exact(NodeTransformer):
         self.generic_visit(node)
         operators = tuple(operand.op for operand in node.ops)
         if ORDERINGS.isdisjoint(operators):
-            others = [nodes.Operand(operand.op, _weighed(operand.expr)) for operand in node.ops]
-            return nodes.Compare(_weighed(node.expr), others, lineno=1)
+            others = [nodes.Operand(operand.op, _weigh(operand.expr)) for operand in node.ops]
+            return nodes.Compare(_weigh(node.expr), others, lineno=1)
         values = nodes.List([operand.expr for operand in node.ops], lineno=1)
         return _filter(node.expr, IN_ORDER, nodes.Const(operators), values)
 
@@ -489,7 +489,7 @@ def _filter(node: nodes.Expr, name: str, *arguments: nodes.Expr) -> nodes.Expr:
     return nodes.Filter(node, name, list(arguments), [], None, None, lineno=1)
 
 
-def _weighed(node: nodes.Expr) -> nodes.Expr:
+def _weigh(node: nodes.Expr) -> nodes.Expr:
     return node if isinstance(node, nodes.Const) else _filter(node, WEIGHED)
 
 

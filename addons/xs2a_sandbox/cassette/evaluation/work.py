@@ -75,7 +75,7 @@ def counted(value: Any) -> Any:
     return weighed(value)
 
 
-def metered(function: Callable[..., Any], *, is_shallow: bool = False) -> Callable[..., Any]:
+def meter(function: Callable[..., Any], *, is_shallow: bool = False) -> Callable[..., Any]:
     """A filter or test that is paid for when it is called, by what it is given.
 
     A shallow one does not look inside the entries of its first argument.

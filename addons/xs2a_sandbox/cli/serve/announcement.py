@@ -85,10 +85,8 @@ def exposure(settings: Settings) -> str | None:
 
 def _modes(bank: RealBank) -> str:
     # Who names a bank expects that it is asked.
-    if not bank.can_be_asked:
-        return "is not asked (mode simulate; --mode spy, record or compare)"
-    by_path = [f"{path}: {mode}" for path, mode in bank.modes]
-    return f"({', '.join([f'mode {bank.mode}', *by_path])})"
+    modes = ", ".join([f"mode {bank.mode}", *(f"{path}: {mode}" for path, mode in bank.modes)])
+    return f"({modes})" if bank.can_be_asked else f"is not asked ({modes}; --mode spy, record or compare)"
 
 
 def found_state(settings: Settings) -> str:
@@ -101,7 +99,7 @@ def found_state(settings: Settings) -> str:
     if kind == "memory":
         return "in memory, gone when the sandbox stops"
     if is_in_redis(settings.state):
-        return _shared(RedisUrl.read(settings.state).text)
+        return _describe_shared(RedisUrl.read(settings.state).text)
     file = Path(name)
     if not file.is_file() or file.stat().st_size == 0:
         return f"{file} (new)"
@@ -122,7 +120,7 @@ def found_state(settings: Settings) -> str:
     return f"{file} holds {content}; start with --reset to forget it"
 
 
-def _shared(place: str) -> str:
+def _describe_shared(place: str) -> str:
     return f"{place}, shared by all sandboxes that name it; start with --reset to forget what is there"
 
 

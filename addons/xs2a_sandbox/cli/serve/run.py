@@ -83,7 +83,7 @@ class ServingRun:
                     redact=self._redact,
                     again=lambda: load_settings(self._flags),
                     say=self._log.note,
-                    built=self._built,
+                    built=self._on_built,
                     ready=self._ready,
                     on_exchange=self._add,
                     worker=worker,
@@ -109,7 +109,7 @@ class ServingRun:
             self._tally.include(tally)
         return unused_lines([used for used, _ in parts])
 
-    def _built(self, engine: Engine) -> None:
+    def _on_built(self, engine: Engine) -> None:
         self._engine = engine
         if not engine.interface.silent:
             self._consent = valid_consent(engine.parts.testdata.at(self._settings.clock.today()))

@@ -96,11 +96,11 @@ class LiveReport:
             self._exchanges[matters].append(replace(exchange, number=counts["exchanges"]))
         if exchange.trouble:
             self._once(f"cannot compare: {exchange.trouble} (said once, counted at the end)")
-        elif new := self._grouped(exchange):
+        elif new := self._group(exchange):
             for line in _lines(exchange, new):
                 self.say(line)
 
-    def _grouped(self, exchange: ComparedExchange) -> list[Finding]:
+    def _group(self, exchange: ComparedExchange) -> list[Finding]:
         """The findings that no exchange before had; the others are counted."""
         new, counted = [], set()
         for finding in exchange.findings:
@@ -108,7 +108,7 @@ class LiveReport:
             if key not in self._groups:
                 new.append(finding)
                 if len(self._groups) < _KEPT:
-                    self._groups[key] = _Group(f"{_described(finding)}, first in {exchange.request}")
+                    self._groups[key] = _Group(f"{_describe(finding)}, first in {exchange.request}")
             if key in self._groups and key not in counted:
                 counted.add(key)
                 self._groups[key].exchanges += 1
@@ -169,12 +169,12 @@ class LiveReport:
 
 def _lines(exchange: ComparedExchange, findings: Sequence[Finding]) -> Iterator[str]:
     where = f"differs: {exchange.request} [{exchange.operation}]:"
-    yield from (f"{where} {_described(finding)}" for finding in findings[:_NAMED])
+    yield from (f"{where} {_describe(finding)}" for finding in findings[:_NAMED])
     if (more := len(findings) - _NAMED) > 0:
         yield f"{where} {more} more"
 
 
-def _described(finding: Finding) -> str:
+def _describe(finding: Finding) -> str:
     place = "" if finding.kind == "status" else f" at {finding.where or 'the body'}"
     bank, sandbox = (
         cut(one, other, _SHORT) for one, other in ((finding.bank, finding.sandbox), (finding.sandbox, finding.bank))

@@ -246,8 +246,8 @@ def report(result: Result, bank: str, redact: Redact | None, question: Question 
         printable(bank),
         tuple(exchange(made, number, redact) for number, made in enumerate(result.compared, 1)),
         result.skipped,
-        tuple(map(_written, result.unused)),
-        tuple(map(_written, result.lapsed)),
+        tuple(map(_write, result.unused)),
+        tuple(map(_write, result.lapsed)),
         redact is not None,
         question,
     )
@@ -420,7 +420,7 @@ def _length(value: Any) -> str:
     return f"{len(value)} elements" if isinstance(value, list) else _text(value)
 
 
-def _written(rule: IgnoreRule) -> tuple[str, str]:
+def _write(rule: IgnoreRule) -> tuple[str, str]:
     return printable(rule.place), printable(rule.why)
 
 

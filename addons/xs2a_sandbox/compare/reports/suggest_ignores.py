@@ -51,7 +51,7 @@ def suggest(report: Report) -> tuple[list[dict[str, str]], list[Refusal]]:
     for group in sorted(groups, key=lambda group: (group.operation, [*group.place.items()], group.kind)):
         pairs = groups[group]
         where = pairs[0][1].where or "the whole body"
-        if because := _refused(group, pairs, report.exchanges):
+        if because := _find_refused(group, pairs, report.exchanges):
             refusals.append(Refusal(group.operation, where, group.kind, because))
             continue
         count = f"{len(pairs)} time{'' if len(pairs) == 1 else 's'}"
@@ -72,7 +72,7 @@ def _group(exchange: ComparedExchange, finding: Finding) -> _Group:
     return _Group(exchange.operation, finding.kind, finding.header, path)
 
 
-def _refused(
+def _find_refused(
     group: _Group, pairs: Sequence[tuple[ComparedExchange, Finding]], exchanges: Iterable[ComparedExchange]
 ) -> str | None:
     if group.kind not in _DRIFTING:

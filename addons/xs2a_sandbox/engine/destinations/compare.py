@@ -14,7 +14,7 @@ from xs2a_sandbox.engine import egress_policy
 from xs2a_sandbox.engine.attempt import attempt
 from xs2a_sandbox.engine.destinations import single_comparison
 from xs2a_sandbox.engine.destinations.live_comparison import LiveComparison, Turn
-from xs2a_sandbox.engine.destinations.simulate import Simulate, asked, kept_back
+from xs2a_sandbox.engine.destinations.simulate import Simulate, explain_asked, explain_kept_back
 from xs2a_sandbox.engine.egress import Egress
 from xs2a_sandbox.engine.route import BankRequest, Route
 from xs2a_sandbox.engine.transactions import Transactions
@@ -80,9 +80,9 @@ class Compare:
         comparing, to_bank = self.comparing, route.bank_request
         try:
             if comparing and not _why_spared(comparing, to_bank, self.guard) and comparing.is_answered_by_bank(to_bank):
-                return asked(explanation, route)
+                return explain_asked(explanation, route)
         except (BankError, Refused) as error:
-            return kept_back(explanation, error, route, call)
+            return explain_kept_back(explanation, error, route, call)
         return attempt(route.bank, explanation, decision, call)
 
     async def _turn(self, to_bank: BankRequest) -> Turn:

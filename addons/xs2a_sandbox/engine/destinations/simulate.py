@@ -116,18 +116,18 @@ class Spy:
         try:
             egress_policy.check(route.bank_request, self.guard)
         except (BankError, Refused) as error:
-            return kept_back(explanation, error, route, call)
-        return asked(explanation, route)
+            return explain_kept_back(explanation, error, route, call)
+        return explain_asked(explanation, route)
 
 
-def asked(explanation: Explanation, route: Route) -> Explanation:
+def explain_asked(explanation: Explanation, route: Route) -> Explanation:
     """The explanation, where the real bank is asked."""
     to_bank = route.bank_request
     text = f"the bank {to_bank.real.url} is asked (mode {to_bank.mode})"
     return replace(explanation, message=f"{explanation.message}; {text}")
 
 
-def kept_back(explanation: Explanation, error: BankError | Refused, route: Route, call: Call) -> Explanation:
+def explain_kept_back(explanation: Explanation, error: BankError | Refused, route: Route, call: Call) -> Explanation:
     """The explanation, where the real bank must not be asked."""
     text = error.values["hint"] if isinstance(error, BankError) else str(error)
     reply = reply_to(error, route.bank, call.operation)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from xs2a_sandbox.compare.comparison import SAFE_METHODS, Compared, Comparison, Source
 from xs2a_sandbox.compare.states import SandboxSide
+from xs2a_sandbox.config.modes import find_mode
 from xs2a_sandbox.engine.destinations.journeys import Journey
 from xs2a_sandbox.engine.destinations.live_comparison import Send
 from xs2a_sandbox.engine.route import BankRequest
@@ -14,7 +15,7 @@ from xs2a_sandbox.http.target import cut_target
 
 def check(to_bank: BankRequest, *, allow_writes: bool) -> None:
     """Raises Refused where the bank must not be asked."""
-    if to_bank.mode == "simulate" or not to_bank.real.can_be_asked:
+    if not find_mode(to_bank.mode).asks_bank or not to_bank.real.can_be_asked:
         text = "no bank is asked here: start the sandbox with --bank URL, and --mode spy, record or compare"
         raise Refused(409, "bank-not-asked", text)
     if to_bank.request.method not in SAFE_METHODS and not allow_writes:

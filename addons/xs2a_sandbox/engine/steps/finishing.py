@@ -33,7 +33,7 @@ class Finishing:
     async def __call__(self, route: Route) -> Answer:
         """Raises ConfigError where the answer cannot be signed."""
         answer = await self.step(route)
-        return await self.finish(route, self._sealed(route, answer))
+        return await self.finish(route, self._seal(route, answer))
 
     async def finish(self, route: Route, answer: Answer) -> Answer:
         response, warnings = answer.response, tuple(answer.warnings)
@@ -66,7 +66,7 @@ class Finishing:
             is_personal=route.is_personal if answer.is_personal is None else answer.is_personal,
         )
 
-    def _sealed(self, route: Route, answer: Answer) -> Answer:
+    def _seal(self, route: Route, answer: Answer) -> Answer:
         """The answer as the bank signs it, where its dialect says so. Raises ConfigError."""
         form = route.bank.interface.signatures.answers
         # What a real bank says it signs itself, and pages are for browsers.

@@ -16,7 +16,7 @@ from xs2a_sandbox.http.target import outline
 from xs2a_sandbox.journal import reason as reasons
 from xs2a_sandbox.journal.display import Display
 from xs2a_sandbox.journal.journal import Journal
-from xs2a_sandbox.journal.log_line import LogEntry, redacted_path
+from xs2a_sandbox.journal.log_line import LogEntry, redact_path
 from xs2a_sandbox.journal.metrics import Metrics
 from xs2a_sandbox.journal.tracing import Tracing
 
@@ -102,7 +102,7 @@ class Journaling:
             listener(entry)
 
 
-def displayed_text(text: str, personal: bool, display: Display | None) -> str:
+def display_text(text: str, personal: bool, display: Display | None) -> str:
     return display.text(text, personal) if display else text
 
 
@@ -120,7 +120,7 @@ def reason_of(request: Request, answer: Answer, personal: bool, display: Display
         return reasons.without_secrets(text, request, str)
     text = answer.reason or reasons.of_answer(response) or _UNSAID[answer.source]
     is_personal = personal if answer.is_personal is None else answer.is_personal
-    return reasons.without_secrets(text, request, lambda text: displayed_text(text, is_personal, display))
+    return reasons.without_secrets(text, request, lambda text: display_text(text, is_personal, display))
 
 
 def request_id(request: Request) -> str | None:
@@ -135,12 +135,12 @@ def log_entry(request: Request, answer: Answer, session: str, seconds: float, di
     return LogEntry(
         session=session,
         method=request.method,
-        path=redacted_path(path, lambda path: display.path(path, personal)) if display else path,
+        path=redact_path(path, lambda path: display.path(path, personal)) if display else path,
         status=answer.response.status,
         milliseconds=seconds * 1000,
         source=answer.source,
         rule=answer.rule,
-        warnings=tuple([displayed_text(text, personal, display) for text in answer.warnings]),
+        warnings=tuple([display_text(text, personal, display) for text in answer.warnings]),
         error=answer.error,
         personal=personal,
         reason=answer.reason,

@@ -29,7 +29,7 @@ def read(file: Path) -> Foreign:
     """Raises ConfigError: the file cannot be read, or is no dump, or one of a newer mitmproxy."""
     entries, left_out, room = [], [], Room()
     try:
-        with own_file.opened(file) as stream:
+        with own_file.open_file(file) as stream:
             for number, dumped in enumerate(_flows(stream), 1):
                 if not isinstance(dumped, http.HTTPFlow):
                     left_out.append(f"flow {number}: it is {dumped.type}, not HTTP")

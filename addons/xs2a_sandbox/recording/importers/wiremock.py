@@ -160,7 +160,7 @@ def rules(mappings: Mappings, redact: Redact | None, now: datetime) -> Imported:
             if len(mappings.listed) == 1:
                 raise ConfigError(f"{mappings.source}: {place}: {_short(str(error))}") from None
             left_out.append(f"{place}: {_short(str(error))}")
-    compiled = _compiled(_identified(_with_headers(stubs), mappings.source), left_out)
+    compiled = _compile(_identify(_with_headers(stubs), mappings.source), left_out)
     ready = tuple(_in_order(compiled, left_out))
     used = {rule["respond"].get("file") for rule in ready}
     return Imported(ready, {name: content for name, content in bodies.items() if name in used}, tuple(left_out))
@@ -229,7 +229,7 @@ class _Maker:
         echoes: list[str] = []
         content, kind = self._content(answer, echoes)
         self._room.take(len(content))
-        headers = Headers((name, _echoed(text, echoes)) for name, text in _listed(answer.get("headers")))
+        headers = Headers((name, _echo(text, echoes)) for name, text in _list(answer.get("headers")))
         if kind and headers.get("content-type") is None:
             headers = Headers([("Content-Type", kind), *headers])
         seen = self._redact(self._exchange(status=status, answer_headers=headers, answer_body=content))
@@ -279,7 +279,7 @@ class _Maker:
         return self._redact(self._exchange(headers=Headers([(name, value)]))).headers.get(name)
 
 
-def _listed(headers: Any) -> Iterator[tuple[str, str]]:
+def _list(headers: Any) -> Iterator[tuple[str, str]]:
     for name, value in (headers or {}).items() if isinstance(headers or {}, Mapping) else ():
         for item in value if isinstance(value, list) else [value]:
             yield str(name), str(item)
@@ -290,12 +290,12 @@ def _echoed_bytes(content: bytes, echoes: list[str]) -> bytes:
         return content
     try:
         # In JSON the quotes of an expression are escaped.
-        return _echoed(content.decode(), echoes).encode()
+        return _echo(content.decode(), echoes).encode()
     except UnicodeDecodeError:
         return content
 
 
-def _echoed(text: str, echoes: list[str]) -> str:
+def _echo(text: str, echoes: list[str]) -> str:
     """The text with links to the bank, and marks in place of what it takes from the request: `{{0}}`, `{{1}}`, …"""
 
     def mark(place: re.Match[str]) -> str:
@@ -366,17 +366,17 @@ def _scenario(mapping: Mapping[str, Any], match: Match) -> dict[str, Any]:
     name, needed, new = (mapping.get(key) for key in ("scenarioName", "requiredScenarioState", "newScenarioState"))
     if name is None:
         return {}
-    place = f"state.scenarios[{_quoted(str(name))}]"
+    place = f"state.scenarios[{_quote(str(name))}]"
     if needed == _STARTED:
-        match.conditions.append(f"({place}.state or {_quoted(_STARTED)}) == {_quoted(_STARTED)}")
+        match.conditions.append(f"({place}.state or {_quote(_STARTED)}) == {_quote(_STARTED)}")
     elif needed is not None:
-        match.conditions.append(f"{place}.state == {_quoted(str(needed))}")
+        match.conditions.append(f"{place}.state == {_quote(str(needed))}")
     if new is None:
         return {}
     return {"effects": [{"set": f"state.scenarios['{name}']", "to": {"state": str(new)}}]}
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -394,7 +394,7 @@ def _with_headers(stubs: Sequence[_Stub]) -> list[_Stub]:
     return [replace(stub, value={**stub.value, "match": stub.match.whole()}) for stub in stubs]
 
 
-def _identified(stubs: Sequence[_Stub], source: Path) -> list[_Stub]:
+def _identify(stubs: Sequence[_Stub], source: Path) -> list[_Stub]:
     """The stubs with ids that say which mapping they were."""
     taken: set[str] = set()
     identified = []
@@ -406,7 +406,7 @@ def _identified(stubs: Sequence[_Stub], source: Path) -> list[_Stub]:
     return identified
 
 
-def _compiled(stubs: Sequence[_Stub], left_out: list[str]) -> list[tuple[_Stub, Rule]]:
+def _compile(stubs: Sequence[_Stub], left_out: list[str]) -> list[tuple[_Stub, Rule]]:
     compiled = []
     for stub in stubs:
         try:

@@ -459,13 +459,13 @@ def _read_json(pattern: Mapping[str, Any], match: Match, censored: Censored) -> 
     written = pattern["equalToJson"]
     if isinstance(written, str) and "${json-unit." in written.strip()[:12]:
         raise NoExchange("its body is matched by one placeholder")
-    written = _parsed(written)
+    written = _parse(written)
     if _has_placeholder(written):
         if any_order and _has_list(written):
             raise NoExchange("lists in its body are matched by placeholders and in any order")
         _read_placeholders(written, (), match, censored, extra=extra)
         return
-    value = _parsed(censored.body(to_json(written), "application/json"))
+    value = _parse(censored.body(to_json(written), "application/json"))
     if (extra or any_order) and extra != any_order and _has_list(value):
         raise NoExchange("lists in its body are matched in one order but not as a whole, or the other way around")
     if extra:
@@ -534,7 +534,7 @@ def _has_list(value: Any) -> bool:
     return isinstance(value, list)
 
 
-def _parsed(value: Any) -> Any:
+def _parse(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str | bytes) else value
 
 
@@ -575,7 +575,7 @@ def _steps(path: str) -> tuple[str | int, ...]:
 
 def _at_path(inner: Mapping[str, Any], steps: tuple[str | int, ...], censored: Censored) -> Any:
     if "equalToJson" in inner:
-        value = _parsed(inner["equalToJson"])
+        value = _parse(inner["equalToJson"])
         if len(inner) > 1 and _has_list(value):
             raise NoExchange("lists in its body are matched in any order")
         value = _member(value, steps, censored)
@@ -591,7 +591,7 @@ def _member(value: Any, steps: tuple[str | int, ...], censored: Censored) -> Any
         # As the only entry of a list it stands for the one that is meant.
         whole = [whole] if isinstance(step, int) else {step: whole}
     kept = ["0" if isinstance(step, int) else step for step in steps]
-    members = at_pointer(_parsed(censored.body(to_json(whole), "application/json")), kept)
+    members = at_pointer(_parse(censored.body(to_json(whole), "application/json")), kept)
     if not members:
         raise NoExchange(f"its body's member {pointer_text(steps)} is not kept in a recording; --no-redact takes it")
     return members[0]

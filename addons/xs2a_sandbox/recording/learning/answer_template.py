@@ -52,7 +52,7 @@ class Usual:
         """The documented template of a member that is called so, wherever it stands; None if there is none."""
         if name in self.members:
             return f"{{{{ {self.members[name]} }}}}"
-        return next(_called(self.body, name), None)
+        return next(_find_called(self.body, name), None)
 
     def result(self, name: str) -> str | None:
         """The member of the handler's result that is shown under this name."""
@@ -84,13 +84,13 @@ class Usual:
         return f"{{{{ {_expression(dict(sorted(self.words.items())))}[{own}] or {own} }}}}"
 
 
-def _called(template: Any, name: str) -> Iterator[Any]:
+def _find_called(template: Any, name: str) -> Iterator[Any]:
     if isinstance(template, Mapping):
         for key, value in template.items():
             if key.removesuffix("?") == name:
                 yield value
             else:
-                yield from _called(value, name)
+                yield from _find_called(value, name)
 
 
 class Template:
@@ -173,7 +173,7 @@ class Template:
         return self._any(values[:1], name, place)
 
     def _leaf(self, values: Sequence[tuple[Sample, Any]], name: str, place: str) -> Any:
-        written = [_written(sample, value, place) for sample, value in values]
+        written = [_write(sample, value, place) for sample, value in values]
         if len({exactly(text) for text in written}) == 1:
             return written[0]
         state = self._usual.state
@@ -208,7 +208,7 @@ def last_members(place: str) -> str:
 
 def learned_text(text: str, sample: Sample) -> str:
     """The text with expressions in place of what has a name."""
-    return str(_written(sample, text, ""))
+    return str(_write(sample, text, ""))
 
 
 def _is_link(place: str) -> bool:
@@ -216,7 +216,7 @@ def _is_link(place: str) -> bool:
     return "/_" in place
 
 
-def _written(sample: Sample, value: Any, place: str) -> Any:
+def _write(sample: Sample, value: Any, place: str) -> Any:
     if isinstance(value, dict | list):
         return value if is_plain(value) else f"{{{{ {_expression(value)} }}}}"
     if (echo := sample.echoes.get((last_members(place), exactly(value)))) is not None:
@@ -241,12 +241,12 @@ def _piece(piece: str, ids: Mapping[str, str], is_link: bool) -> str:
 def _expression(template: Any) -> str:
     """The template as it is written inside of an expression."""
     if isinstance(template, Mapping):
-        return "{" + ", ".join(f"{_quoted(name)}: {_expression(member)}" for name, member in template.items()) + "}"
+        return "{" + ", ".join(f"{_quote(name)}: {_expression(member)}" for name, member in template.items()) + "}"
     if isinstance(template, list):
         return "[" + ", ".join(map(_expression, template)) + "]"
     if isinstance(template, str):
         pieces = [piece for piece in _PIECES.split(template) if piece]
-        inner = [f"({piece[2:-2].strip()})" if piece.startswith("{{") else _quoted(piece) for piece in pieces]
+        inner = [f"({piece[2:-2].strip()})" if piece.startswith("{{") else _quote(piece) for piece in pieces]
         return " ~ ".join(inner) or "''"
     return (
         {None: "none", True: "true", False: "false"}[template]
@@ -255,5 +255,5 @@ def _expression(template: Any) -> str:
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"

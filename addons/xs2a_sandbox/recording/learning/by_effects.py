@@ -38,7 +38,7 @@ def by_effects(
         "handler": None,
         "with": None,
         "answers": None,
-        "require": [_required(exchanges, "/access" if family == "consent" else "/debtorAccount")],
+        "require": [_find_required(exchanges, "/access" if family == "consent" else "/debtorAccount")],
         "let": {
             **dict.fromkeys(written.get("let", {})),
             "id": f"{{{{ new_id('{ids}') }}}}" if ids else "{{ uuid() }}",
@@ -52,7 +52,7 @@ def by_effects(
     }
 
 
-def _required(exchanges: Sequence[RecognisedExchange], member: str) -> dict[str, Any]:
+def _find_required(exchanges: Sequence[RecognisedExchange], member: str) -> dict[str, Any]:
     required: dict[str, Any] = {}
     if all(exchange.entry.headers.get("X-Request-ID") for exchange in exchanges):
         required["headers"] = {"X-Request-ID": {"exists": True}}

@@ -95,7 +95,7 @@ def _every(readable: Sequence[tuple[str, RecognisedExchange, ErrorSample]], unkn
     for _, exchange, what in readable:
         names = {"code": what.code, "text": what.text, "path": what.path}
         echoes = {("", exactly(value)): f"error.{name}" for name, value in names.items() if value}
-        for place in _placed(exchange.answer, names):
+        for place in _place(exchange.answer, names):
             echoes |= place
         echoes |= {(f"/{key}", exactly(exchange.entry.status)): "error.status" for key in _STATUSES}
         ids = {value: "headers['x-request-id']" for value in exchange.entry.headers.all("X-Request-ID") if value}
@@ -106,7 +106,7 @@ def _every(readable: Sequence[tuple[str, RecognisedExchange, ErrorSample]], unkn
     return _with_path(template.value)
 
 
-def _placed(value: Any, names: Mapping[str, str | None], place: str = "") -> Iterator[dict[tuple[str, str], str]]:
+def _place(value: Any, names: Mapping[str, str | None], place: str = "") -> Iterator[dict[tuple[str, str], str]]:
     """The places that say code, text and path by their names, whatever is said there."""
     keys = {"code": _CODES, "text": _TEXTS, "path": ("path",)}
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -117,7 +117,7 @@ def _placed(value: Any, names: Mapping[str, str | None], place: str = "") -> Ite
             for n, error in names.items()
             if error == member and key in keys[n]
         }
-        yield from _placed(member, names, below)
+        yield from _place(member, names, below)
 
 
 def _with_path(value: Any) -> Any:

@@ -45,7 +45,7 @@ def hook(find: Find) -> Iterator[None]:
         hooks.enter_context(patch.object(http.client.HTTPConnection, "putrequest", _putrequest(put, find)))
         if pool := sys.modules.get("urllib3.connectionpool"):
             validate = pool.HTTPConnectionPool._validate_conn
-            hooks.enter_context(patch.object(pool.HTTPConnectionPool, "_validate_conn", _validated(validate, find)))
+            hooks.enter_context(patch.object(pool.HTTPConnectionPool, "_validate_conn", _validate(validate, find)))
         yield
 
 
@@ -87,7 +87,7 @@ def _putrequest(original: Callable[..., None], find: Find) -> Callable[..., None
     return putrequest
 
 
-def _validated(original: Callable[[Any, Any], None], find: Find) -> Callable[[Any, Any], None]:
+def _validate(original: Callable[[Any, Any], None], find: Find) -> Callable[[Any, Any], None]:
     def validate(self: Any, connection: Any) -> None:
         _take(connection, find)  # before urllib3 connects
         original(self, connection)
