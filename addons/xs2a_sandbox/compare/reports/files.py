@@ -1,6 +1,7 @@
 """A report as a file, in the form that its name asks for."""
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,16 +16,16 @@ from xs2a_sandbox.documents.files import writing
 
 def write(file: Path, made: Report, fail_on: Severity | None) -> None:
     """`fail_on` is for JUnit. Raises ConfigError for a file that cannot be written."""
-    if file.suffix == ".json":
-        text = as_json(made)
-    elif file.suffix == ".xml":
-        text = as_junit(made, fail_on)
-    else:
-        from xs2a_sandbox.compare.reports import html
-
-        text = html.write(made)
+    text = WRITERS[file.suffix](made, fail_on)
     with writing(file):
         file.write_text(text, encoding="utf-8")
+
+
+def as_html(report: Report) -> str:
+    # Its library is heavy.
+    from xs2a_sandbox.compare.reports import html
+
+    return html.write(report)
 
 
 def as_json(report: Report) -> str:
@@ -175,3 +176,11 @@ def _count(suite: ElementTree.Element) -> None:
     for attribute, element in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f"testcase/{element}"))))
     suite.set("tests", str(len(suite.findall("testcase"))))
+
+
+WRITERS: Mapping[str, Callable[[Report, Severity | None], str]] = {
+    ".json": lambda report, _: as_json(report),
+    ".xml": as_junit,
+    ".html": lambda report, _: as_html(report),
+}
+"""By the end of the file's name; the setting `report` takes these (`config/readers.py`)."""
