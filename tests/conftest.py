@@ -33,7 +33,9 @@ settings.load_profile("quick")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Of several processes each tells of a test once, as nobody sees more: that takes as long as most tests do."""
-    for worker in [one for one in config.pluginmanager.get_plugins() if type(one).__name__ == "WorkerInteractor"]:
+    for worker in [
+        one for _, one in config.pluginmanager.list_name_plugin() if type(one).__name__ == "WorkerInteractor"
+    ]:
         tell = worker.sendevent  # type: ignore[attr-defined]
 
         def sendevent(name: str, tell: Any = tell, **said: Any) -> None:

@@ -37,7 +37,7 @@ ODD = {
 
 @pytest.fixture(scope="module")
 def roads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roads]:
-    with open_roads(tmp_path_factory.mktemp("conf"), head_time=1.0) as roads:
+    with open_roads(tmp_path_factory.mktemp("conf"), head_time=0.3) as roads:
         yield roads
 
 
