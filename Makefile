@@ -48,9 +48,9 @@ run test test-slow test-lowest test-newest bench bench-peers: export PYTHONDONTW
 
 # By file, so that what the tests of a file share is made once, and in order: mitmproxy knows one proxy in a process, so that
 # the sandbox of tests/contract is of no use once those of tests/doors have begun.
-# Three processes for two cores: a third of their time the tests wait, for processes, banks and limits of time.
+# Four processes for two cores: a third of their time the tests wait, for processes, banks and limits of time.
 test: $(STAMP) browser redis clients
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -rs -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -rs -m "not slow" $(ARGS)
 
 # A few at a time: else one process begins with all that is in the folders up to tests/clients, which is most of the time, while
 # the others have tests of the contract, and wait for it at the end.
