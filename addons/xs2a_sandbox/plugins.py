@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 GROUP = "xs2a_sandbox"
 
+NAMES = {"commands": "name", "handlers": "name", "checks": "name", "modes": "name", "control_routes": "path"}
+"""The attribute by which what a hook adds is known; what other hooks add are functions."""
+
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
 """Marks a function of a plugin as one of `Hooks`."""
@@ -86,7 +89,11 @@ class Plugins:
         found: list[Any] = []
         for implementation in reversed(getattr(self.manager.hook, hook).get_hookimpls()):
             try:
-                found += implementation.function()
+                added = list(implementation.function())
+                for one in added:
+                    if not (hasattr(one, NAMES[hook]) if hook in NAMES else callable(one)):
+                        raise TypeError(f"{one!r} is nothing that this hook can add")
+                found += added
             except Exception as error:
                 self.failed[implementation.plugin_name] = f"{hook}: {_text(error)}"
         return found

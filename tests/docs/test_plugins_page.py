@@ -89,6 +89,10 @@ def test_a_mode_of_a_plugin_answers_for_a_bank_and_is_explained(install: Install
         assert (answer.status_code, answer.json()) == (503, {"message": "closed for today"})
         assert answer.headers["x-sandbox-rule"] == "acme-closed"
         assert bank.seen == []
+        token = {"Authorization": f"Bearer {sandbox.token}"}
+        asked = {"method": "GET", "url": "/v1/accounts"}
+        explained = httpx.post(f"{sandbox.direct}/_sandbox/explain", headers=token, json=asked).json()
+        assert explained["message"] == "the bank is closed for today (mode closed)"
 
 
 def test_other_hooks_are_heard(install: Install, tmp_path: Path) -> None:
@@ -137,6 +141,10 @@ BROKEN = {
         "from xs2a_sandbox.plugin import hookimpl\n\n@hookimpl\ndef handlers():\n    return 1 / 0\n",
         "handlers: ZeroDivisionError: division by zero",
     ),
+    "no handler": (
+        "from xs2a_sandbox.plugin import hookimpl\n\n@hookimpl\ndef handlers():\n    return 'ab'\n",
+        "handlers: TypeError: 'a' is nothing that this hook can add",
+    ),
 }
 
 
@@ -156,6 +164,21 @@ def test_a_name_that_is_there_already_is_a_mistake(install: Install, tmp_path: P
     done = command("lint", cwd=tmp_path)
     assert done.returncode == 2
     assert "a plugin has a handler accounts.list, which is there already" in done.stderr
+
+
+STOPPING = {
+    "a mode of the sandbox": ('Mode("simulate", print)', "a plugin has a mode simulate, which is there already"),
+    "no maker": ('Mode("closed")', "the mode closed of a plugin cannot be made"),
+}
+
+
+@pytest.mark.parametrize(("mode", "mistake"), STOPPING.values(), ids=STOPPING)
+def test_a_mode_that_cannot_be_is_a_mistake(install: Install, tmp_path: Path, mode: str, mistake: str) -> None:
+    install(f"from xs2a_sandbox.plugin import Mode, hookimpl\n\n@hookimpl\ndef modes():\n    return [{mode}]\n")
+    done = command("serve", "--port", "0", "--proxy-port", "0", "--confdir", str(tmp_path / "conf"), cwd=tmp_path)
+    assert done.returncode == 2
+    assert mistake in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_without_a_plugin_the_list_says_so(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""An answer, with all that is known of it: who gave it, what it cost, and what may become of it."""
+"""An answer: the response, who gave it and why, and what the steps of the engine need to know of it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
@@ -27,7 +27,7 @@ class Answer(msgspec.Struct, frozen=True):
     - `call`: the request as the bank saw it
     - `is_repeatable`: false where each request counts
     - `is_personal`: true where real people's data may be in it; None where the route knows
-    - `is_journaled`, `is_logged`: false for what nobody who looks at the journal, or the log, wants to see
+    - `is_journaled`, `is_logged`: false for what the journal, or the log, leaves out
     - `beside`: is told the response as it is sent, in mode compare
     - `failure`: the exception on which the sandbox failed
     - `entry`: its line in the log, once that is written

@@ -223,7 +223,7 @@ class Bank:
         return tuple(dict.fromkeys(refusals))
 
     def _once(self, by: Rule | Operation, decision: Decision, call: Call) -> _Said:
-        """What the rule or operation says; to a request that is repeated, what it said before. Raises BankError."""
+        """The response of the rule or operation, or the earlier one if the request is repeated. Raises BankError."""
         is_once = call.checks is not NONE and repeated_requests.is_checked(call, by.behaviour.handler)
         if is_once and (earlier := repeated_requests.earlier(call)):
             return _Said(earlier)
@@ -235,7 +235,7 @@ class Bank:
         return said
 
     def _amend(self, said: _Said, call: Call, amendments: Amendments) -> _Said:
-        """What rules make of it, the strongest last. Raises InvalidResponse, ExpressionError."""
+        """The response with all amendments, the strongest last. Raises InvalidResponse, ExpressionError."""
         if not amendments:
             return said
         scope, warn = call.scope(), call.warnings.append

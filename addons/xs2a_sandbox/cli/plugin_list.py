@@ -7,8 +7,6 @@ import click
 
 from xs2a_sandbox import plugins as hooks
 
-_NAMED = {"commands": "name", "handlers": "name", "checks": "name", "modes": "name", "control_routes": "path"}
-
 
 @click.command
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the list.")
@@ -41,4 +39,4 @@ def _hooks() -> list[str]:
 
 
 def _name(hook: str, added: Any) -> str:
-    return str(getattr(added, _NAMED.get(hook, "__name__"), added))
+    return str(getattr(added, hooks.NAMES.get(hook, "__name__"), added))

@@ -12,7 +12,7 @@ CHECK_NAMES = (
     "certificate", "digest", "frequency", "idempotency", "one-off", "redirect", "rights", "signature", "token",
     "validity",
 )  # fmt: skip
-"""Those that are made here; plugins may have more."""
+"""The checks of the sandbox itself. Plugins can add more."""
 
 _MAY_BE_MISSING = frozenset({"certificate", "signature"})
 """Those of what some banks do without: they refuse requests that lack it where they are named."""

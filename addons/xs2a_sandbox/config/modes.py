@@ -41,7 +41,7 @@ MODES: Mapping[str, Mode] = {
         Mode("compare", asks_bank=True, has_own_pages=True, is_personal=True),
     )
 }
-"""Those of the sandbox itself; plugins may have more."""
+"""The modes of the sandbox itself. Plugins can add more."""
 
 
 def find_mode(name: str) -> Mode:

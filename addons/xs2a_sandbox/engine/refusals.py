@@ -1,4 +1,4 @@
-"""Says errors that come before or beside a bank's answer, in the words of the bank that is meant."""
+"""Makes answers of errors that are raised outside of a bank, in the words of the bank that is meant."""
 
 import logging
 from dataclasses import dataclass, replace

@@ -50,7 +50,7 @@ class Routing:
     may_be_personal: bool
 
     def find(self, request: Request, *, is_twin: bool = False) -> Route:
-        """The route; what nobody answers has one, too, whose destination refuses it. Never raises."""
+        """The route; if nobody answers the request, its destination raises the error. Never raises itself."""
         target, session = Target((), ()), DEFAULT
         segments: tuple[str, ...] = ()
         try:

@@ -8,6 +8,7 @@ from pathlib import Path
 from xs2a_sandbox.bank import Answer, Banks, TestData
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.config.limits import Limits
+from xs2a_sandbox.config.modes import MODES
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.api import Control, is_control
 from xs2a_sandbox.control.front_page import FrontPage
@@ -52,7 +53,7 @@ class Parts:
     - `allow_origin`: origins whose pages may use the way to a bank
     - `pass_time`: waits for what is delayed
     - `admin_token`: without one nobody controls the sandbox
-    - `front_page`: what who opens the base URL sees, and `console` who has signed in
+    - `front_page`: the page at the base URL; `console`: the pages for whoever has signed in
     - `on_exchange`: is told of every exchange
     - `files`: when all was read, and what is wrong with it since
     """
@@ -114,7 +115,7 @@ class Stack:
         self.journaling = Journaling(
             failing, parts.journal, parts.metrics, listeners, parts.tracing, parts.display, parts.pass_time
         )
-        # What others write in a distant store is not seen here.
+        # A remote store does not tell what others have written.
         watched = None if isinstance(parts.store, RemoteStore) else parts.store
         self.cache = ResponseCache(watched, self.journaling.tell_again, varies_by_id=banks.vary_by_request_id)
 
@@ -151,8 +152,10 @@ class Stack:
         return await self.refusing(self.routing.find(request, is_twin=True))
 
     def _added_modes(self, parts: Parts) -> Iterator[tuple[str, Destination]]:
-        """Those of plugins. Raises ConfigError for one that cannot be made."""
+        """Those of plugins. Raises ConfigError for one that cannot be made, or that the sandbox has itself."""
         for mode in plugins().added("modes"):
+            if mode.name in MODES:
+                raise ConfigError(f"a plugin has a mode {mode.name}, which is there already: give it another name")
             try:
                 yield mode.name, mode.make(parts, self)
             except Exception as error:
@@ -168,4 +171,7 @@ class Stack:
             yield self.landing.takes, FrontPages(self.transactions, parts.front_page)
         yield is_control, ControlInterface(self.transactions, control, self.guard, parts.banks)
         for make in plugins().added("paths"):
-            yield make(parts, self)
+            try:
+                yield make(parts, self)
+            except Exception as error:
+                raise ConfigError(f"a path of a plugin cannot be made: {error}") from error

@@ -1,4 +1,4 @@
-"""Runs the work of a request on the state: begun anew until it is kept, and what was due before it first."""
+"""Runs the work of a request as one transaction, and again if another request was quicker."""
 
 import time
 from collections.abc import Callable
@@ -99,12 +99,12 @@ class Transactions:
             commit(call.state)
             call = self._call(request, target, session, bank, documents)
         if request.method == "GET":
-            # Others change something: their answers are good for nobody else.
+            # Only answers to GET are kept, so only their calls need the watch.
             call.clock = WatchedClock.of(call.clock)
         return call
 
     def stateless(self, request: Request, target: Target, session: str = DEFAULT) -> Call:
-        """A call for what must be sayable while the store is not there."""
+        """A call that needs no store, for errors and for the sandbox's own pages."""
         return Call(request, target, Session.from_name(session, self.public_url), self._clock, _NOTHING)
 
     def _call(self, request: Request, target: Target, session: str, bank: Bank, documents: Documents) -> Call:

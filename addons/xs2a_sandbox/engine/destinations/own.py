@@ -30,7 +30,7 @@ class HtmlPages(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Stands for a place that nobody answers, because of `error`."""
+    """Raises the error that routing found."""
 
     error: Exception
 

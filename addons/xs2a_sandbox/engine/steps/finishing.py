@@ -1,4 +1,4 @@
-"""Makes of an answer what the client gets: signed, spoiled where that is wished, with the headers of the sandbox."""
+"""Turns an answer into what the client gets: signs it, spoils it on demand, adds the headers of the sandbox."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What who looks at the sandbox's own address sees where nothing is: the front page, its icon, or a way back."""
+"""Shows the front page, its icon or a way back where a browser asks the sandbox itself for what is not there."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from xs2a_sandbox.http.target import split_target
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Without a `front_page` nobody sees anything."""
+    """Without a `front_page` it shows nothing."""
 
     step: Step
     front_page: FrontPage | None
