@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -19,7 +20,7 @@ def test_it_is_told_addresses_and_nothing_of_the_settings_here(tmp_path: Path, m
     monkeypatch.setenv("XS2A_SANDBOX_DIALECT", "elsewhere")
     code = "import os; print(*sorted(f'{n}={v}' for n, v in os.environ.items() if 'XS2A' in n or n == 'BANK'))"
 
-    ended = python(code, tmp_path, BANK="{url}/v1").run(TOLD, tmp_path, 60)
+    ended = python(code, tmp_path, BANK="{url}/v1").run(TOLD, tmp_path, 60, Event())
 
     assert ended.output == "BANK=http://127.0.0.1:1/s/a/v1 XS2A_SANDBOX_URL=http://127.0.0.1:1/s/a\n"
     assert (ended.status, ended.hung, ended.signal) == (0, False, None)
@@ -28,19 +29,19 @@ def test_it_is_told_addresses_and_nothing_of_the_settings_here(tmp_path: Path, m
 def test_one_that_does_not_end_is_ended_with_all_it_has_started(tmp_path: Path) -> None:
     code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(3600)'])"
 
-    ended = python(code, tmp_path).run(TOLD, tmp_path, 0.5)
+    ended = python(code, tmp_path).run(TOLD, tmp_path, 0.5, Event())
 
     assert (ended.hung, ended.signal) == (True, None)
 
 
 def test_one_that_crashes(tmp_path: Path) -> None:
-    ended = python("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", tmp_path).run(TOLD, tmp_path, 60)
+    ended = python("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", tmp_path).run(TOLD, tmp_path, 60, Event())
 
     assert (ended.hung, ended.signal) == (False, "SIGSEGV")
 
 
 def test_what_cannot_be_run_or_filled_in(tmp_path: Path) -> None:
     with pytest.raises(UserMistake, match="cannot run nothing-like-it: No such file"):
-        Command(("nothing-like-it",), {}, tmp_path).run(TOLD, tmp_path, 60)
+        Command(("nothing-like-it",), {}, tmp_path).run(TOLD, tmp_path, 60, Event())
     with pytest.raises(UserMistake, match="names no address that there is"):
-        python("", tmp_path, BANK="{uri}").run(TOLD, tmp_path, 60)
+        python("", tmp_path, BANK="{uri}").run(TOLD, tmp_path, 60, Event())

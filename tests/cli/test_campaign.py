@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.admin import STATUS
-from tests.support.doors import DEADLINE
+from tests.support.doors import DEADLINE, wait_until
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.documents import yaml_reader
 
@@ -75,6 +75,7 @@ def test_one_that_is_stopped_says_how_to_continue(tmp_path: Path) -> None:
     campaign = run(tmp_path, "--choose", "reset")
     assert campaign.stdout
     assert campaign.stdout.readline() == "1 call of 1 operation, 1 fault\n"
+    wait_until(lambda: (tmp_path / "waits").read_text() == "waiting\n")
     campaign.send_signal(signal.SIGINT)
     output = campaign.communicate(timeout=10 * DEADLINE)[0]
     assert (campaign.returncode, output.splitlines()[0]) == (130, "stopped: the same command with --resume continues")

@@ -12,7 +12,7 @@ from queue import Queue
 from typing import Protocol
 
 from xs2a_sandbox.campaign import bank, judge
-from xs2a_sandbox.campaign.command import Command
+from xs2a_sandbox.campaign.command import Command, Stopped
 from xs2a_sandbox.campaign.judge import AppFinding, Case, Learned
 from xs2a_sandbox.campaign.plan import BUDGET, UNREACHED, Plan, PlannedFault, plan
 from xs2a_sandbox.campaign.run import Observed, RunSession
@@ -103,6 +103,7 @@ class Campaign:
     choose: Callable[[Sequence[PlannedFault]], list[PlannedFault]] = list
     tell: Callable[[Progress], None] = lambda progress: None
     note: Callable[[str], None] = lambda text: None
+    _stop: threading.Event = field(default_factory=threading.Event)
 
     def run(self, kept: KeptResults) -> Results:
         """Raises UserMistake where the command fails by itself, calls no bank, or nothing could go wrong."""
@@ -156,7 +157,7 @@ class Campaign:
     def _learn(self, sandbox: bank.SandboxAddresses) -> tuple[Learned, int]:
         """The fault-free run, twice in one session, and the times that a customer approved. Raises UserMistake."""
         limit = self.timeout or _MOST_SECONDS
-        with RunSession(sandbox, _SESSION.format(0), self.command, limit, self.scratch / "run-0") as session:
+        with self._session(sandbox, 0, limit) as session:
             first = session.run()
             _check(first)
             for call in first.seen.calls:
@@ -186,6 +187,8 @@ class Campaign:
             sandbox = free.get()
             try:
                 result = self._try(sandbox, learned, planned, number)
+            except Stopped:
+                return
             finally:
                 free.put(sandbox)
             with lock:
@@ -208,16 +211,19 @@ class Campaign:
                 done, waiting = wait(waiting, _PAUSE, FIRST_EXCEPTION)
                 for future in done:
                     future.result()
+        except KeyboardInterrupt:
+            self._stop.set()
+            raise
         finally:
             executor.shutdown(cancel_futures=True)
         return results
 
     def _try(self, sandbox: bank.SandboxAddresses, learned: Learned, planned: PlannedFault, number: int) -> FaultResult:
-        fault, folder = planned.fault, self.scratch / f"run-{number}"
+        fault = planned.fault
         limit = self.timeout or max(_LEAST_SECONDS, _LONGER * learned.first.ended.seconds + 2 * read_seconds(self.slow))
         if planned.order is None:
             return self._try_quirk(learned, planned, number, limit)
-        with RunSession(sandbox, _SESSION.format(number), self.command, limit, folder) as session:
+        with self._session(sandbox, number, limit) as session:
             run = session.run(fault, planned.order)
             if not run.hits:
                 return FaultResult(fault, planned.order, is_reached=False)
@@ -231,14 +237,18 @@ class Campaign:
 
     def _try_quirk(self, learned: Learned, planned: PlannedFault, number: int, limit: float) -> FaultResult:
         """Tries it at a bank that is like that all the time: there is no run after it without."""
-        confdir, folder = self.scratch / f"bank-{number}", self.scratch / f"run-{number}"
+        confdir = self.scratch / f"bank-{number}"
         with (
             bank.of_its_own(confdir, (*self.flags, "--quirk", planned.fault.name)) as sandbox,
-            RunSession(sandbox, _SESSION.format(number), self.command, limit, folder) as session,
+            self._session(sandbox, number, limit) as session,
         ):
             run = session.run(planned.fault)
             findings = judge.findings(Case(learned, planned.fault, run))
         return _result(planned, findings, run, None)
+
+    def _session(self, sandbox: bank.SandboxAddresses, number: int, limit: float) -> RunSession:
+        folder = self.scratch / f"run-{number}"
+        return RunSession(sandbox, _SESSION.format(number), self.command, limit, folder, self._stop)
 
     @contextmanager
     def _sandboxes(self) -> Iterator[list[bank.SandboxAddresses]]:

@@ -4,6 +4,7 @@ import os
 import shlex
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +16,8 @@ from xs2a_sandbox.errors import UserMistake
 
 _LAST = 4000
 """Bytes of what a command has said that are kept: its last ones."""
+_PAUSE = 0.5
+"""Seconds between two looks whether somebody wants to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,11 @@ class Command:
     def __str__(self) -> str:
         return shlex.join(self.words)
 
-    def run(self, addresses: Mapping[str, str], scratch: Path, seconds: float) -> "Ended":
-        """Runs it to its end, which comes after so many `seconds` at the latest. Raises UserMistake."""
+    def run(self, addresses: Mapping[str, str], scratch: Path, seconds: float, stop: threading.Event) -> "Ended":
+        """Runs it to its end, which comes after so many `seconds` at the latest, or once somebody wants it to `stop`.
+
+        Raises UserMistake, and Stopped for a run that was cut short.
+        """
         environ = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
         # What hangs on the order of sets is the same again.
         environ = {"PYTHONHASHSEED": "0", **environ, **addresses}
@@ -50,12 +56,11 @@ class Command:
             except OSError as error:
                 raise UserMistake(f"cannot run {self.words[0]}: {error.strerror or error}") from None
             try:
-                process.wait(seconds)
-                hung = False
-            except subprocess.TimeoutExpired:
-                hung = True
+                hung = not _wait(process, started + seconds, stop)
             finally:
                 _end(process)
+        if stop.is_set():
+            raise Stopped
         return Ended(process.returncode, time.monotonic() - started, hung, _tail(output))
 
 
@@ -76,6 +81,19 @@ class Ended:
         with suppress(ValueError):
             return signal.Signals(-self.status).name
         return f"signal {-self.status}"
+
+
+class Stopped(Exception):
+    """A run was cut short, so that nothing can be said about it."""
+
+
+def _wait(process: subprocess.Popen[bytes], until: float, stop: threading.Event) -> bool:
+    """Whether the process ends by itself before the time `until`, which is monotonic."""
+    while (left := until - time.monotonic()) > 0 and not stop.is_set():
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(min(left, _PAUSE))
+            return True
+    return False
 
 
 def _filled(name: str, text: str, variables: Mapping[str, str]) -> str:

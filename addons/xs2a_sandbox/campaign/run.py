@@ -1,6 +1,7 @@
 """One run of the command in a session of its own, with one thing going wrong, and what was seen of it."""
 
 import shutil
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -45,6 +46,7 @@ class RunSession:
     command: Command
     seconds: float
     folder: Path
+    stop: threading.Event = field(default_factory=threading.Event)
     client: Client = field(init=False)
     _consents: Mapping[str, Document] = field(default_factory=dict)
     _payments: frozenset[str] = frozenset()
@@ -66,7 +68,7 @@ class RunSession:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def run(self, fault: InjectedFault | None = None, order: Mapping[str, Any] | None = None) -> Observed:
-        """Raises UserMistake."""
+        """Raises UserMistake, and Stopped once somebody wants it to stop."""
         variables = bank.variables(self.sandbox, self.name, self.folder / "kept")
         findings = self.folder / "findings.jsonl"
         findings.unlink(missing_ok=True)
@@ -76,7 +78,7 @@ class RunSession:
         if fault:
             variables[CAMPAIGN_FAULT] = fault.as_json()
         since, payments = last_number(self.client), payment_ids(self.client)
-        ended = self.command.run(variables, self.folder, self.seconds)
+        ended = self.command.run(variables, self.folder, self.seconds, self.stop)
         counted = self.client.faults()["faults"]
         self.client.clear_faults()
         seen = look(self.client, self.name, since, payments, self._payments)
