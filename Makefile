@@ -55,7 +55,7 @@ test: $(STAMP) browser redis clients
 # A few at a time: else one process begins with all that is in the folders up to tests/clients, which is most of the time, while
 # the others have tests of the contract, and wait for it at the end.
 test-slow: $(STAMP) browser redis clients sslyze
-	$(BIN)/python -m pytest -n 3 --maxschedchunk 4 -rs -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
+	$(BIN)/python -m pytest -n 4 --maxschedchunk 4 -rs -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
 
 MINUTES := 30
 

@@ -15,8 +15,9 @@ from tests.attack.floods import CALM, FLOODS, WAYS, Attacker, Health, attack, me
 from tests.support.doors import DEADLINE, trusting
 from tests.support.serving import Serving, served
 
+pytestmark = pytest.mark.slow
+
 ENDED = [name for name in FLOODS if name not in ("rapid-reset", "many-fields", "huge-frame")]
-QUICK = ("pings", "unknown-settings", "endless-continuation", "closed-windows")
 PATIENCE = 300.0
 """Seconds for a program that asks 10,000 times, on a machine that is busy with other tests."""
 
@@ -28,9 +29,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         yield serving
 
 
-@pytest.mark.parametrize(
-    "flood", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in ENDED]
-)
+@pytest.mark.parametrize("flood", ENDED)
 def test_a_flood_ends_with_a_goaway(serving: Serving, flood: str) -> None:
     ends_with_a_goaway(serving, flood)
 
@@ -43,7 +42,6 @@ def ends_with_a_goaway(serving: Serving, flood: str) -> None:
     assert health.answers > 10
 
 
-@pytest.mark.slow
 def test_requests_that_cost_much_each_leave_room_for_others(serving: Serving) -> None:
     with Health(serving) as health:
         attack(serving, "many-fields", *WAYS)
@@ -104,7 +102,6 @@ GOOD = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", GOOD)
 def test_an_ordinary_client_is_served(serving: Serving, name: str, tmp_path: Path) -> None:
     program, *flags = GOOD[name]

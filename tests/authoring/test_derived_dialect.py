@@ -282,6 +282,7 @@ def test_the_derived_dialect_passes_lint(tmp_path: Path, monkeypatch: pytest.Mon
     assert (result.exit_code, "no problems" in result.output) == (0, True), result.output
 
 
+@pytest.mark.by_turns("body")
 @pytest.mark.parametrize("body", [b"", b"<Document/>"])
 def test_what_no_dialect_can_say_is_told_and_the_rest_is_learned(body: bytes, tmp_path: Path) -> None:
     entries = [

@@ -10,6 +10,8 @@ from tests.support.far_bank import FarBank, ok
 from tests.support.serving import Serving, served
 from xs2a_sandbox.console.sign_in import link
 
+pytestmark = pytest.mark.slow
+
 SECRET = "the-token-of-another-request"
 _SCRIPT = """
 const tries = [];

@@ -38,6 +38,7 @@ def test_it_has_enough_of_both() -> None:
     assert {one.severity for one in PLANTS} == set(SEVERITIES)
 
 
+@pytest.mark.slow
 def test_a_few_of_each_kind_are_told_and_noise_is_not() -> None:
     assert failures(oracle.outcomes([*short(PLANTS), *short(NOISES)], MODES[:1])) == []
 

@@ -154,6 +154,11 @@ def test_a_plugin_that_fails_costs_only_itself(install: Install, tmp_path: Path,
     listed = command("plugins", cwd=tmp_path)
     assert listed.returncode == 1
     assert f"acme-bank cannot be used: {reason}" in listed.stderr
+
+
+def test_a_sandbox_serves_without_a_plugin_that_fails(install: Install, tmp_path: Path) -> None:
+    code, reason = BROKEN["hook"]
+    install(code)
     with served(tmp_path) as sandbox:
         assert reason in sandbox.warning("the plugin acme-bank cannot be used")
         assert httpx.get(f"{sandbox.direct}/_sandbox/health").status_code == 200

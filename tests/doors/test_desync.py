@@ -98,6 +98,7 @@ def outcome(roads: Roads, road: str, seen: list[Request], case: dict[str, Any]) 
     return "refused"
 
 
+@pytest.mark.by_turns("proxy_engine")
 @pytest.mark.parametrize("road", ROADS)
 def test_each_tier_gets_what_is_documented(roads: Roads, seen: list[Request], road: str) -> None:
     found: dict[str, Counter[str]] = {}

@@ -130,6 +130,7 @@ def test_calls_are_counted_against_one_frequency(replicas: tuple[Serving, Servin
     ]
 
 
+@pytest.mark.slow
 def test_the_time_that_redis_takes_is_counted(replicas: tuple[Serving, Serving]) -> None:
     for serving in replicas:
         ask(serving, "POST", "/v1/consents", json=bodies.consent(), headers=HEADERS)

@@ -9,6 +9,7 @@ import yaml
 from tests.engine.way_out import PROXIED, ROADS, WayOut, status, way_out
 from tests.support import roads
 from tests.support.far_bank import FarBank
+from xs2a_sandbox.doors import door
 
 pytestmark = pytest.mark.by_turns("road")
 
@@ -54,6 +55,7 @@ def asking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     mode, engine = request.param
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(roads, "engine", engine)
+        patch.setattr(door, "LINGER", 0.02)
         with way_out(mode, tmp_path_factory.mktemp(mode)) as way:
             yield way
 

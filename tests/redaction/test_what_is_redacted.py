@@ -154,12 +154,14 @@ def test_words_of_interfaces_stay() -> None:
     assert gone == []
 
 
+@pytest.mark.slow
 def test_names_in_the_same_places_do_not() -> None:
     known = {word.lower() for said in OWN_WORDS for word in words(said.text)}
     stay = staying(list(names()), known)
     assert stay == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FOLDER.is_dir(), reason=f"the recordings of banks are not in {FOLDER}")
 def test_words_of_five_banks_stay_and_names_do_not(capsys: pytest.CaptureFixture[str]) -> None:
     every = sorted(words_of_banks())

@@ -234,7 +234,8 @@ def test_a_serving_process_heeds_the_settings_alone(
         assert b"canary-5c1d" not in b"".join(bank.seen)
 
 
-@pytest.mark.parametrize("mode", ["spy", pytest.param("record", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["spy", "record"])
 def test_a_ca_of_the_environment_is_nobodys(files: dict[str, Path], hostile: Path, mode: str, tmp_path: Path) -> None:
     """The app's variable names the sandbox's CA, or whatever: the bank's certificate comes from neither."""
     authority = Authority(files["directory"])

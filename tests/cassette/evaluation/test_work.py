@@ -162,6 +162,7 @@ def test_the_request_fails_as_any_other_expression_does(cases: Path, path: str) 
     assert client.get("/fine").body == b"fine"
 
 
+@pytest.mark.slow
 def test_a_sandbox_under_such_requests_answers_and_stops(cases: Path, tmp_path: Path) -> None:
     process = Process(tmp_path / "confdir", ["--cassettes", str(cases)])
     process.start()
