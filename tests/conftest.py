@@ -27,7 +27,7 @@ from xs2a_sandbox.errors import Problem
 
 # No deadline: a machine that is busy with other tests is not what is tried.
 settings.register_profile("quick", max_examples=15, deadline=None)
-settings.register_profile("thorough", max_examples=300, deadline=None)
+settings.register_profile("thorough", max_examples=200, deadline=None)
 settings.load_profile("quick")
 
 

@@ -24,9 +24,9 @@ from tests.support.doors import START
 from tests.support.recorded_bank.process import SandboxProcess, stopping
 from tests.support.wiremock import BANKS, BankRequest, WireMock, fitting, mappings, missing, was_unmatched
 
-from xs2a_sandbox.authoring.derived_dialect import derived_dialect
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents import Schemas, yaml_reader
+from xs2a_sandbox.features.derive.derived_dialect import derived_dialect
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.recording.har_log import raw_files, read_raw

@@ -10,8 +10,8 @@ from xs2a_sandbox.errors import SandboxError, UserMistake, WrongSignature
 
 if TYPE_CHECKING:
     from xs2a_sandbox.control.client import Client
-    from xs2a_sandbox.testing.sandbox import Sandbox
-    from xs2a_sandbox.testing.verification import verify
+    from xs2a_sandbox.features.pytest.sandbox import Sandbox
+    from xs2a_sandbox.features.pytest.verification import verify
 
 __all__ = ["Client", "Sandbox", "SandboxError", "UserMistake", "WrongSignature", "__version__", "verify"]
 __version__ = "0.1.0"
@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """Each of them brings much along, which the command line must not wait for."""
     if name == "Sandbox":
-        from xs2a_sandbox.testing.sandbox import Sandbox
+        from xs2a_sandbox.features.pytest.sandbox import Sandbox
 
         return Sandbox
     if name == "Client":
@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
 
         return Client
     if name == "verify":
-        from xs2a_sandbox.testing.verification import verify
+        from xs2a_sandbox.features.pytest.verification import verify
 
         return verify
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

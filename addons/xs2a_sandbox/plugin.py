@@ -3,6 +3,7 @@
 from xs2a_sandbox.bank import Answer
 from xs2a_sandbox.bank.admission import Check
 from xs2a_sandbox.cassette.handler import Option, action, handler
+from xs2a_sandbox.cli.serve.run_part import RunPart
 from xs2a_sandbox.config.modes import Mode
 from xs2a_sandbox.control.route import ControlRequest, ControlRoute
 from xs2a_sandbox.engine.route import Route
@@ -24,6 +25,7 @@ __all__ = [
     "Request",
     "Response",
     "Route",
+    "RunPart",
     "action",
     "handler",
     "hookimpl",

@@ -1,9 +1,14 @@
-"""Plugins: installed packages that add to the sandbox, by the entry point group `xs2a_sandbox` (docs/plugins.md)."""
+"""What adds to the sandbox by hooks: its own features, and installed packages (docs/plugins.md).
+
+Features are the folders of `features/`, each with a module `feature`. Packages have an entry point in the group
+`xs2a_sandbox`.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import metadata
+from functools import cache, partial
+from importlib import import_module, metadata
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -13,6 +18,8 @@ if TYPE_CHECKING:
 
     from xs2a_sandbox.bank.admission import Check
     from xs2a_sandbox.cassette.handler import Handler
+    from xs2a_sandbox.cli.serve.run_part import RunPart
+    from xs2a_sandbox.config import Settings
     from xs2a_sandbox.config.modes import Mode
     from xs2a_sandbox.control.api import Control
     from xs2a_sandbox.control.route import ControlRoute
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
     from xs2a_sandbox.journal.log_line import LogEntry
 
 GROUP = "xs2a_sandbox"
+_FEATURES = "xs2a_sandbox.features"
 
 NAMES = {"commands": "name", "handlers": "name", "checks": "name", "modes": "name", "control_routes": "path"}
 """The attribute by which what a hook adds is known; what other hooks add are functions."""
@@ -32,7 +40,7 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 
 
 class Hooks:
-    """All that a plugin may add. Each hook is called once in a process, when what it adds is first wanted."""
+    """All that features and plugins may add. Each hook is called once in a process, when its result is first wanted."""
 
     @hookspec
     def commands(self) -> "Iterable[click.Command]":
@@ -69,53 +77,89 @@ class Hooks:
         """Functions that are told of every exchange that the log has a line for."""
         return ()
 
+    @hookspec
+    def run_parts(self) -> "Iterable[Callable[[Settings], RunPart]]":
+        """Makers of what is told of a run of `serve` as it goes."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class Plugins:
-    """`loaded` are the names of plugins, with their versions; `failed` those that cannot be used, with the reason."""
+    """What there is.
+
+    - `features`: names of the features that could be loaded
+    - `loaded`: the plugins that could be, with their versions
+    - `failed`: both that cannot be used, with the reason
+    """
 
     manager: pluggy.PluginManager
+    features: list[str] = field(default_factory=list)
     loaded: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    _added: dict[str, list[Any]] = field(default_factory=dict)
+    _added: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
 
     def added(self, hook: str) -> list[Any]:
-        """All that plugins add by the hook; what a plugin fails at is left out, and `failed` says why."""
+        """All that is added by the hook, first by features. What fails at it is left out, and `failed` says why."""
+        return [one for added in self.added_by(hook).values() for one in added]
+
+    def added_by(self, hook: str) -> dict[str, list[Any]]:
+        """The same, by the name of the feature or plugin that adds it."""
         if hook not in self._added:
             self._added[hook] = self._call(hook)
         return self._added[hook]
 
-    def _call(self, hook: str) -> list[Any]:
-        found: list[Any] = []
+    def failures(self) -> list[str]:
+        """A line of text for each that cannot be used."""
+        names = _feature_names()
+        return [
+            f"the {'feature' if name in names else 'plugin'} {name} cannot be used: {reason}"
+            for name, reason in self.failed.items()
+        ]
+
+    def _call(self, hook: str) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {}
         for implementation in reversed(getattr(self.manager.hook, hook).get_hookimpls()):
+            name = implementation.plugin_name
             try:
                 added = list(implementation.function())
                 for one in added:
                     if not (hasattr(one, NAMES[hook]) if hook in NAMES else callable(one)):
                         raise TypeError(f"{one!r} is nothing that this hook can add")
-                found += added
+                found[name] = added
             except Exception as error:
-                self.failed[implementation.plugin_name] = f"{hook}: {_text(error)}"
+                self.failed[name] = f"{hook}: {_text(error)}"
         return found
 
 
 @cache
 def plugins() -> Plugins:
-    """The plugins that are installed. One that cannot be loaded costs what it would have added, and nothing else."""
-    manager = pluggy.PluginManager(GROUP)
-    manager.add_hookspecs(Hooks)
-    found = Plugins(manager)
+    """The features, and the plugins that are installed. One that cannot be loaded costs only what it would add."""
+    found = Plugins(pluggy.PluginManager(GROUP))
+    found.manager.add_hookspecs(Hooks)
+    for name in _feature_names():
+        if _register(found, name, partial(import_module, f"{_FEATURES}.{name}.feature")):
+            found.features.append(name)
     for entry in sorted(metadata.entry_points(group=GROUP)):
-        name = entry.dist.name if entry.dist else entry.name
-        try:
-            manager.register(entry.load(), entry.name)
-            manager.check_pending()
-        except Exception as error:
-            manager.set_blocked(entry.name)
-            found.failed[entry.name] = _text(error)
-        else:
-            found.loaded[entry.name] = f"{name} {entry.dist.version}" if entry.dist else name
+        if _register(found, entry.name, entry.load):
+            dist = entry.dist
+            found.loaded[entry.name] = f"{dist.name} {dist.version}" if dist else entry.name
     return found
+
+
+def _feature_names() -> list[str]:
+    return [module.name for module in iter_modules(import_module(_FEATURES).__path__)]
+
+
+def _register(found: Plugins, name: str, load: Callable[[], Any]) -> bool:
+    """Whether it could be registered."""
+    try:
+        found.manager.register(load(), name)
+        found.manager.check_pending()
+    except Exception as error:
+        found.manager.set_blocked(name)
+        found.failed[name] = _text(error)
+        return False
+    return True
 
 
 def _text(error: Exception) -> str:

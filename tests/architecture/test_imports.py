@@ -5,32 +5,21 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
 import xs2a_sandbox
+from xs2a_sandbox import features
 
 PACKAGE = Path(xs2a_sandbox.__file__).parent
 FOLDERS = (
-    *(
-        "cli",
-        "campaign",
-        "testing",
-        "console",
-        "authoring",
-        "doors",
-        "engine",
-        "control",
-        "documentation",
-        "bank",
-        "explain",
-        "recording",
-        "compare",
-    ),
+    *("features", "cli", "doors", "engine", "control", "documentation", "bank", "explain", "recording", "compare"),
     *("journal", "cassette", "upstream", "redaction", "config", "state", "signatures", "tpp", "documents", "http"),
 )
-"""Top down: a module imports from its own folder and from those to the right."""
+"""Top down: a module imports from its own folder and from those to the right, so that nothing imports a feature."""
 
 BENEATH = {
     "bank/domain/": ("bank/domain/",),
@@ -39,8 +28,8 @@ BENEATH = {
 }
 """Of the folders in folders those that the rest of theirs stands on, with what they import of it."""
 
-GROUND = ("errors", "clock", "bundled", "plugins")
-MITMPROXY = ("doors/", "recording/importers/")
+GROUND = ("errors", "clock", "bundled", "plugins", "wording")
+MITMPROXY = ("doors/", "features/importing/")
 CONNECTIONS = ("upstream/", "control/client.py")
 """What opens connections: to real banks, and from the commands to a running sandbox."""
 
@@ -103,6 +92,20 @@ def test_imports_lead_downwards(folder: str) -> None:
     assert not upwards
 
 
+@pytest.mark.parametrize("feature", sorted(module.name for module in iter_modules(features.__path__)))
+def test_a_feature_imports_of_others_what_it_declares(feature: str) -> None:
+    uses = import_module(f"xs2a_sandbox.features.{feature}.feature").USES
+    imported = {
+        path.split("/")[1]
+        for name in files()
+        if name.startswith(f"features/{feature}/")
+        for path in ours(name)
+        if path.startswith("features/")
+    }
+
+    assert imported - {feature} == set(uses)
+
+
 @pytest.mark.parametrize("folder", BENEATH)
 def test_imports_lead_downwards_in_a_folder_too(folder: str) -> None:
     outer = folder.partition("/")[0]
@@ -154,10 +157,10 @@ def test_only_the_way_to_the_banks_and_the_control_client_open_connections() -> 
     }
 
     assert opening
-    assert all(name.startswith((*CONNECTIONS, "testing/")) for name in opening)
+    assert all(name.startswith((*CONNECTIONS, "features/pytest/")) for name in opening)
 
 
-@pytest.mark.parametrize("module", ["", ".engine", ".engine.build", ".cli.main", ".testing.plugin"])
+@pytest.mark.parametrize("module", ["", ".engine", ".engine.build", ".cli.main", ".features.pytest.plugin"])
 def test_heavy_libraries_wait(module: str) -> None:
     code = f"import sys, xs2a_sandbox{module}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)

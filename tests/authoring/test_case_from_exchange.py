@@ -9,17 +9,17 @@ import pytest
 
 from tests.support.engine_client import Client, an_engine
 from tests.support.linting import run
-from xs2a_sandbox.authoring.case_from_exchange import case_from
-from xs2a_sandbox.authoring.examples import examples
 from xs2a_sandbox.cassette.rule_text import read_rules
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.authoring.case_from_exchange import case_from
+from xs2a_sandbox.features.authoring.examples import examples
+from xs2a_sandbox.features.pytest.sandbox import Blueprint
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.journal.journal import KEPT_BODY, Journal, Journaled
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state import MemoryStore
-from xs2a_sandbox.testing.sandbox import Blueprint
 
 CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
 

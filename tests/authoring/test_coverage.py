@@ -1,7 +1,7 @@
 """What was exercised, and what was not."""
 
 from tests.support.engine_client import Client, an_engine, cassette
-from xs2a_sandbox.authoring.coverage import CoverageTally, as_json, measure
+from xs2a_sandbox.features.authoring.coverage import CoverageTally, as_json, measure
 from xs2a_sandbox.journal.log_line import LogEntry
 
 CASES = """\

@@ -16,14 +16,14 @@ from tests.authoring import differing_bank
 from tests.authoring.differing_bank import CREDITOR, IBAN, App, states
 from tests.support.taping import redacted_tape, tape, taped
 from tests.support.writing import SCHEMAS
-from xs2a_sandbox.authoring import derived_dialect as derived_dialects
-from xs2a_sandbox.authoring.derived_dialect import DerivedDialect, check_name, derived_dialect
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.features.derive import derived_dialect as derived_dialects
+from xs2a_sandbox.features.derive.derived_dialect import DerivedDialect, check_name, derived_dialect
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.tape import read_tape
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.support.linting import run
-from xs2a_sandbox.authoring.examples import Example, compare, compose, examples
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine, build
+from xs2a_sandbox.features.authoring.examples import Example, compare, compose, examples
 from xs2a_sandbox.http import Response
 
 REQUESTS = """\

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.engine_client import an_engine, cassette
-from xs2a_sandbox.authoring.examples import Trial, trials
+from xs2a_sandbox.features.authoring.examples import Trial, trials
 
 RULES = """\
 rules:

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from xs2a_sandbox.authoring import init_files as starter
-from xs2a_sandbox.authoring.lint import check
 from xs2a_sandbox.bank import loading
 from xs2a_sandbox.bundled import QUIRKS, SCA_PAGES, SCENARIOS, bundled
 from xs2a_sandbox.clock import BANK_ZONE
@@ -17,6 +15,8 @@ from xs2a_sandbox.config import Settings, settings
 from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.documents.yaml_reader import parse
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.authoring import init_files as starter
+from xs2a_sandbox.features.authoring.lint import check
 
 
 def files(directory: Path) -> dict[Path, bytes]:

@@ -6,13 +6,13 @@ import pytest
 
 from tests.support.taping import taped
 from tests.support.writing import SCHEMAS
-from xs2a_sandbox.authoring.learned_options import LearnedOptions, learn_options
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect import layers
+from xs2a_sandbox.features.derive.learned_options import LearnedOptions, learn_options
+from xs2a_sandbox.features.derive.learning.courses import StateReport, StateSequences
+from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_exchanges
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.learning.courses import StateReport, StateSequences
-from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges
 
 BERLIN_GROUP = layers.read([[bundled("cassettes") / "berlin-group-1.3"]], SCHEMAS, NAMED)
 """Its consents have no ready ones, and stay where they are deleted; single consents let an address be read once."""

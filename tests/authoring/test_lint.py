@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.linting import places_of, problems_of, settings
-from xs2a_sandbox.authoring.lint import check
+from xs2a_sandbox.features.authoring.lint import check
 
 BROKEN = sorted((Path(__file__).parent / "broken").glob("*.yaml"))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.engine_client import an_engine, cassette
-from xs2a_sandbox.authoring.lint_answers import dry_run
+from xs2a_sandbox.features.authoring.lint_answers import dry_run
 
 
 def problems(tmp_path: Path, rule: str) -> list[str]:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.engine_client import an_engine, bundled_engine, cassette
-from xs2a_sandbox.authoring.lint_answers import check_fixed, complaint
 from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.features.authoring.lint_answers import check_fixed, complaint
 from xs2a_sandbox.http import Response
 
 JSON = (("Content-Type", "application/json"),)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.linting import settings
-from xs2a_sandbox.authoring.lint import check
-from xs2a_sandbox.authoring.new_case import write
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.authoring.lint import check
+from xs2a_sandbox.features.authoring.new_case import write
 
 
 @pytest.fixture

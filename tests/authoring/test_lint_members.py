@@ -7,10 +7,10 @@ import pytest
 
 from tests.support.certificates import der, issued
 from tests.support.linting import places_of
-from xs2a_sandbox.authoring.lint import check
-from xs2a_sandbox.authoring.lint_members import CLIENT
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.features.authoring.lint import check
+from xs2a_sandbox.features.authoring.lint_members import CLIENT
 from xs2a_sandbox.tpp.certificate import read
 
 GONE = "respond: {status: 204}"

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from tests.support.engine_client import bundled_engine
-from xs2a_sandbox.authoring.lint import find_unused
 from xs2a_sandbox.bank.testdata import overlay
 from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.features.authoring.lint import find_unused
 
 BUNDLED = bundled("cassettes") / "testdata.yaml"
 ACCOUNT = """\

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.engine_client import Client, bundled_engine
-from xs2a_sandbox.authoring.lint import check
-from xs2a_sandbox.authoring.new_case import drafted, text, write
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.documents.yaml_writer import exactly
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.authoring.lint import check
+from xs2a_sandbox.features.authoring.new_case import drafted, text, write
 
 BANK = bundled_engine()
 DATA = BANK.parts.testdata

@@ -6,10 +6,10 @@ import pytest
 
 from tests.recording.learning.test_recognised_exchange import one
 from tests.support.taping import taped
-from xs2a_sandbox.authoring.null_members import null_members
-from xs2a_sandbox.authoring.rehearsal import Rehearsed
+from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
+from xs2a_sandbox.features.derive.null_members import null_members
+from xs2a_sandbox.features.derive.rehearsal import Rehearsed
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
 
 LIST = "/v1/accounts"
 

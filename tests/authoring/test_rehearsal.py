@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.taping import taped
-from xs2a_sandbox.authoring.rehearsal import differences
+from xs2a_sandbox.features.derive.rehearsal import differences
 
 
 @pytest.mark.parametrize(

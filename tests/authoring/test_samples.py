@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tests.support.engine_client import bundled_engine
-from xs2a_sandbox.authoring.samples import of_body, of_schema
 from xs2a_sandbox.cassette.matchers import RequestPart, constrain, sample
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.json_schema import Schema
+from xs2a_sandbox.features.authoring.samples import of_body, of_schema
 
 SCHEMAS = bundled_engine().schemas
 NO_BODIES = ("cassette", "testdata", "config", "definitions", "state/")

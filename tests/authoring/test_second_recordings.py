@@ -12,7 +12,7 @@ import pytest
 from tests.authoring import differing_bank
 from tests.authoring.differing_bank import IBAN, App, states
 from tests.authoring.test_derived_dialect import learn
-from xs2a_sandbox.authoring import derived_dialect as derived_dialects
+from xs2a_sandbox.features.derive import derived_dialect as derived_dialects
 
 NEW_IDS = {
     "consents.create": {"ids": "{digits:10}"},

@@ -12,9 +12,9 @@ from tests.authoring import differing_bank
 from tests.authoring.differing_bank import App
 from tests.authoring.test_derived_dialect import learn
 from tests.authoring.test_second_recordings import chains
-from xs2a_sandbox.authoring import derived_dialect as derived_dialects
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents.yaml_writer import yaml_text
+from xs2a_sandbox.features.derive import derived_dialect as derived_dialects
 
 READS = ("accounts.list", "accounts.read", "accounts.balances", "accounts.transactions")
 BANKS: dict[str, Mapping[str, Mapping[str, Any]]] = {

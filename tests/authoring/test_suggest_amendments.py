@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from tests.contract import facts
 from tests.support.engine_client import an_engine, bundled_engine
-from xs2a_sandbox.authoring import suggest_amendments
-from xs2a_sandbox.authoring.suggest_amendments import Suggestion
 from xs2a_sandbox.cassette.amend import compile_amendment
 from xs2a_sandbox.compare.comparison import Comparison, Step
 from xs2a_sandbox.compare.reports.report import Report, report
@@ -21,6 +19,8 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.engine import Engine, build
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.features.compare import suggest_amendments
+from xs2a_sandbox.features.compare.suggest_amendments import Suggestion
 from xs2a_sandbox.http import Headers, Request, Response, body
 
 CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"

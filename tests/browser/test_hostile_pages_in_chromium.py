@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.far_bank import FarBank, ok
 from tests.support.serving import Serving, served
-from xs2a_sandbox.console.sign_in import link
+from xs2a_sandbox.features.console.sign_in import link
 
 pytestmark = pytest.mark.slow
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from xs2a_sandbox.campaign.campaign import FaultResult, Results
-from xs2a_sandbox.campaign.judge import AppFinding
-from xs2a_sandbox.testing.injected_fault import InjectedFault
+from xs2a_sandbox.features.campaign.campaign import FaultResult, Results
+from xs2a_sandbox.features.campaign.judge import AppFinding
+from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
 FOLDER = Path("campaign/findings")
 ORDER = {"operation": "initiate-payment", "skip": 0, "next": 1, "fault": "reset", "after": True}

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from xs2a_sandbox.campaign.command import Ended
-from xs2a_sandbox.campaign.run import Observed
-from xs2a_sandbox.campaign.seen import Payments, Seen, SeenCall
 from xs2a_sandbox.control.client import Client
+from xs2a_sandbox.features.campaign.command import Ended
+from xs2a_sandbox.features.campaign.run import Observed
+from xs2a_sandbox.features.campaign.seen import Payments, Seen, SeenCall
 
 CONSENT = {"Consent-ID": "c", "PSU-IP-Address": "192.0.2.1"}
 

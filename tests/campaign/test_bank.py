@@ -9,12 +9,12 @@ import pytest
 
 from tests.support.doors import opened
 from tests.support.roads import direct_door
-from xs2a_sandbox.campaign import bank
-from xs2a_sandbox.campaign.bank import SandboxAddresses
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.control.access import ensure_token
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.campaign import bank
+from xs2a_sandbox.features.campaign.bank import SandboxAddresses
 
 RUNS = SandboxAddresses("http://127.0.0.1:8081", Path("conf"))
 

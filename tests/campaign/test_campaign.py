@@ -8,14 +8,14 @@ import pytest
 
 from tests.campaign.example.app import BUGS
 from xs2a_sandbox.bank.loading import interface_and_schemas
-from xs2a_sandbox.campaign.campaign import Campaign, FaultResult, Results
-from xs2a_sandbox.campaign.command import Command
-from xs2a_sandbox.campaign.kept_results import ResultsFile
-from xs2a_sandbox.campaign.plan import chosen
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.errors import UserMistake
-from xs2a_sandbox.testing.injected_fault import InjectedFault
-from xs2a_sandbox.testing.server_process import Process
+from xs2a_sandbox.features.campaign.campaign import Campaign, FaultResult, Results
+from xs2a_sandbox.features.campaign.command import Command
+from xs2a_sandbox.features.campaign.kept_results import ResultsFile
+from xs2a_sandbox.features.campaign.plan import chosen
+from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
+from xs2a_sandbox.features.pytest.server_process import Process
 
 DIALECT = "berlin-group-1.3"
 CHECK = Path(__file__).parent / "example" / "check.py"

@@ -6,8 +6,8 @@ from threading import Event
 
 import pytest
 
-from xs2a_sandbox.campaign.command import Command
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.campaign.command import Command
 
 TOLD = {"XS2A_SANDBOX_URL": "http://127.0.0.1:1/s/a"}
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.campaign.results_made_up import FOLDER, FOUND, ORDER, RESULTS
-from xs2a_sandbox.campaign.finding_file import name_of, read, write
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.campaign.finding_file import name_of, read, write
 
 
 def test_it_is_short_and_read_as_the_same(tmp_path: Path) -> None:

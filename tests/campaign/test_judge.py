@@ -3,9 +3,9 @@
 import pytest
 
 from tests.campaign.seeing import call, observed
-from xs2a_sandbox.campaign.judge import Case, Learned, findings
-from xs2a_sandbox.campaign.run import Observed
-from xs2a_sandbox.testing.injected_fault import InjectedFault
+from xs2a_sandbox.features.campaign.judge import Case, Learned, findings
+from xs2a_sandbox.features.campaign.run import Observed
+from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
 BALANCES = [call("balances", f"/v1/accounts/{name}/balances", number=number) for number, name in enumerate("ABC")]
 USUAL = observed(*BALANCES, payments={"E-1": 1})

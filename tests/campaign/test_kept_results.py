@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.campaign.results_made_up import FOUND, GOOD
-from xs2a_sandbox.campaign.kept_results import ResultsFile
-from xs2a_sandbox.campaign.plan import Plan, PlannedFault
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.campaign.kept_results import ResultsFile
+from xs2a_sandbox.features.campaign.plan import Plan, PlannedFault
 
 PLAN = Plan([PlannedFault(GOOD.fault, None), PlannedFault(FOUND.fault, None)])
 

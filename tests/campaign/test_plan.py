@@ -4,9 +4,9 @@ from collections import Counter
 
 from tests.campaign.seeing import call
 from xs2a_sandbox.bank.loading import interface_and_schemas
-from xs2a_sandbox.campaign.plan import ALIKE, IDLE, Plan, chosen, plan
-from xs2a_sandbox.campaign.seen import Seen, SeenCall
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.features.campaign.plan import ALIKE, IDLE, Plan, chosen, plan
+from xs2a_sandbox.features.campaign.seen import Seen, SeenCall
 
 INTERFACE, _ = interface_and_schemas(Settings(state="memory:"))
 LIST = {"accounts": [{"iban": "AT1"}]}

@@ -10,12 +10,12 @@ from tests.support.admin import CONSENT, STATUS
 from tests.support.doors import opened
 from tests.support.engine_client import an_engine
 from tests.support.roads import direct_door
-from xs2a_sandbox.campaign.bank import SandboxAddresses
-from xs2a_sandbox.campaign.command import Command
-from xs2a_sandbox.campaign.run import RunSession
 from xs2a_sandbox.control.access import ensure_token
 from xs2a_sandbox.control.client import Client
-from xs2a_sandbox.testing.injected_fault import InjectedFault
+from xs2a_sandbox.features.campaign.bank import SandboxAddresses
+from xs2a_sandbox.features.campaign.command import Command
+from xs2a_sandbox.features.campaign.run import RunSession
+from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
 APP = f"""
 import json, os, pathlib, urllib.error, urllib.request

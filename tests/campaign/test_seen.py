@@ -13,9 +13,9 @@ from tests.support.admin import STATUS
 from tests.support.doors import opened
 from tests.support.engine_client import an_engine
 from tests.support.roads import direct_door
-from xs2a_sandbox.campaign.seen import Payments, last_number, look, payment_ids
 from xs2a_sandbox.control.access import ensure_token
 from xs2a_sandbox.control.client import Client
+from xs2a_sandbox.features.campaign.seen import Payments, last_number, look, payment_ids
 
 HEADERS = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721", "PSU-IP-Address": "192.0.2.1"}
 PAYMENT = {

@@ -9,12 +9,12 @@ from click.testing import CliRunner, Result
 from tests.support.doors import opened
 from tests.support.engine_client import Client, an_engine
 from tests.support.roads import direct_door
-from xs2a_sandbox.authoring.lint import check
 from xs2a_sandbox.cli import main
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.control.access import ensure_token
 from xs2a_sandbox.engine import Engine, build
+from xs2a_sandbox.features.authoring.lint import check
 
 CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
 

@@ -14,10 +14,10 @@ from click.testing import CliRunner, Result
 
 from tests.support.engine_client import an_engine
 from tests.support.far_bank import Authority, FarBank, ok
-from xs2a_sandbox.cli import comparison_run
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.features.compare import comparison_run
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.tape import Tape

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.engine_client import an_engine, cassette
-from xs2a_sandbox.cli import comparison_run
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.features.compare import comparison_run
 
 CASE = """\
     rules:

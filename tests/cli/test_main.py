@@ -13,7 +13,6 @@ from tests.cli.test_testdata import LOADED, VALID
 from tests.support.engine_client import an_engine
 from tests.support.turns import few
 from xs2a_sandbox import __version__, errors
-from xs2a_sandbox.authoring import lint
 from xs2a_sandbox.bank import loading
 from xs2a_sandbox.bundled import scenarios
 from xs2a_sandbox.cli import main as cli
@@ -21,6 +20,7 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config import settings as config
 from xs2a_sandbox.engine import build as assembly
 from xs2a_sandbox.errors import Problem, Unreadable
+from xs2a_sandbox.features.authoring import lint
 from xs2a_sandbox.journal.log_line import LogEntry
 
 

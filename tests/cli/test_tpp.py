@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from xs2a_sandbox.cli.main import cli
+from xs2a_sandbox.features.certificates.mistakes import MISTAKES
 from xs2a_sandbox.tpp import certificate
 from xs2a_sandbox.tpp.certificate import TppCertificate
-from xs2a_sandbox.tpp.mistakes import MISTAKES
 from xs2a_sandbox.tpp.trust_service import TrustService
 
 KEY = ("--key", "ec")

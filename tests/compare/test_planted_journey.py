@@ -19,7 +19,6 @@ from tests.support.doors import wait_until
 from tests.support.engine_client import an_engine
 from tests.support.redirect_journey import PLANTED, TestBank, planted, recorded_journey, redirect_journey
 from tests.support.taping import redacted_tape
-from xs2a_sandbox.authoring import suggest_amendments
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.compare.comparison import Result
 from xs2a_sandbox.compare.payment_user import PaymentUser, links
@@ -28,6 +27,7 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors.proxy import ensure_ca
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
+from xs2a_sandbox.features.compare import suggest_amendments
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.redaction import vault

@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 from tests.support.engine_client import Answer, Client, an_engine, bundled_engine
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.console import sign_in
-from xs2a_sandbox.console.console import Console
 from xs2a_sandbox.control.front_page import Addresses, FrontPage
+from xs2a_sandbox.features.console import sign_in
+from xs2a_sandbox.features.console.console import Console
 from xs2a_sandbox.http import Headers, Request
 
 TOKEN = "the-token-of-this-sandbox"

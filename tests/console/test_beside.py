@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.console.browser import ACCOUNT, Browser
-from xs2a_sandbox.console.beside import Field, Value, fields
+from xs2a_sandbox.features.console.beside import Field, Value, fields
 
 
 def compared(one: Any, other: Any) -> list[Field]:

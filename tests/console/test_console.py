@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.console.browser import TOKEN, Browser, payment
-from xs2a_sandbox.console import sign_in
-from xs2a_sandbox.console.console import PAGES
+from xs2a_sandbox.features.console import sign_in
+from xs2a_sandbox.features.console.console import PAGES
 from xs2a_sandbox.http import Headers, Request
 
 # --- who may

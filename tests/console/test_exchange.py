@@ -11,7 +11,7 @@ import pytest
 
 from tests.console.browser import Browser, payment
 from tests.support.engine_client import Client
-from xs2a_sandbox.console.exchange import curl
+from xs2a_sandbox.features.console.exchange import curl
 
 ID = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
 EXCHANGE: dict[str, Any] = {

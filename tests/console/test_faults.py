@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.console.browser import Browser
-from xs2a_sandbox.console.visit import wrong_field
+from xs2a_sandbox.features.console.visit import wrong_field
 
 
 def test_faults_are_added_listed_and_removed(browser: Browser) -> None:

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 
-from xs2a_sandbox.console.html import render, show
+from xs2a_sandbox.features.console.html import render, show
 
 VALUES = {
     "nav": "",

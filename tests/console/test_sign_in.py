@@ -9,8 +9,8 @@ import pytest
 import time_machine
 
 from tests.support.redis_server import needs_redis, the_redis
-from xs2a_sandbox.console import sign_in
-from xs2a_sandbox.console.sign_in import SignIn
+from xs2a_sandbox.features.console import sign_in
+from xs2a_sandbox.features.console.sign_in import SignIn
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.state import MemoryStore
 from xs2a_sandbox.state.redis import RedisStore

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.console.browser import Browser
-from xs2a_sandbox.console import traffic
+from xs2a_sandbox.features.console import traffic
 
 EVENTS = "/_sandbox/console/events"
 

@@ -20,9 +20,9 @@ from tests.contract.doors import BANK, DOORS, MITMPROXY, Answer, Bank, InProcess
 from tests.support.certificates import particulars
 from tests.support.roads import direct_door
 from xs2a_sandbox.doors.client_header import ClientHeader
+from xs2a_sandbox.features.certificates.mistakes import MISTAKES
+from xs2a_sandbox.features.certificates.specimens import MAKERS, Order, Presented, as_ordered
 from xs2a_sandbox.tpp import certificate, key_files
-from xs2a_sandbox.tpp.mistakes import MISTAKES
-from xs2a_sandbox.tpp.specimens import MAKERS, Order, Presented, as_ordered
 from xs2a_sandbox.tpp.trust_service import Provider, TrustService
 
 spec = pytest.mark.spec

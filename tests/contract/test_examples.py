@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.linting import run
-from xs2a_sandbox.authoring.examples import Example, examples
 from xs2a_sandbox.bundled import dialects
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine, build
+from xs2a_sandbox.features.authoring.examples import Example, examples
 
 DIALECTS = dialects()
 ENGINES = {

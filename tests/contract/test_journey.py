@@ -13,8 +13,8 @@ from requests.adapters import HTTPAdapter
 from tests.contract import bodies, facts
 from tests.contract.conftest import Sandbox
 from tests.contract.doors import BANK, MITMPROXY, WIRES
-from xs2a_sandbox.testing.in_process import LoopThread
-from xs2a_sandbox.testing.sandbox import requests_adapter
+from xs2a_sandbox.features.pytest.in_process import LoopThread
+from xs2a_sandbox.features.pytest.sandbox import requests_adapter
 
 spec = pytest.mark.spec
 

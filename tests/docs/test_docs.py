@@ -21,14 +21,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from tests.support.doors import DEADLINE
 from tests.support.linting import run
-from xs2a_sandbox.authoring import lint, lint_answers, new_case
-from xs2a_sandbox.authoring import lint as unused
-from xs2a_sandbox.authoring.examples import examples
 from xs2a_sandbox.bank import testdata
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette.evaluation.expressions import ERROR_ROOTS, FILTERS, FUNCTIONS, RESULT_ROOTS, ROOTS
@@ -42,6 +40,9 @@ from xs2a_sandbox.control import openapi
 from xs2a_sandbox.documentation.generated import GENERATED
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.engine import build
+from xs2a_sandbox.features.authoring import lint, lint_answers, new_case
+from xs2a_sandbox.features.authoring import lint as unused
+from xs2a_sandbox.features.authoring.examples import examples
 from xs2a_sandbox.redaction import rules
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -427,10 +428,13 @@ def test_the_bundled_bank_is_the_one_described() -> None:
 # Truth
 
 
+CONTEXT = click.Context(cli)
+
+
 def flags_of(command: str) -> set[str]:
     """The flags of a command and of those that it is a group of."""
     words = [command] if command else []
-    inner = getattr(cli.commands[command], "commands", {}) if command else {}
+    inner = getattr(cli.get_command(CONTEXT, command), "commands", {}) if command else {}
     calls = [[*words, "--help"], *([*words, name, "--help"] for name in inner)]
     return set().union(*(flags_in(CliRunner().invoke(cli, call, prog_name="xs2a-sandbox").output) for call in calls))
 
@@ -459,7 +463,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_mentions_a_flag_that_there_is_not(page: str) -> None:
-    known = {flag for command in ("", *cli.commands) for flag in flags_of(command)}
+    known = {flag for command in ("", *cli.list_commands(CONTEXT)) for flag in flags_of(command)}
     assert flags_in(PAGES[page]) - known - set(OTHERS) == set()
 
 

@@ -187,7 +187,7 @@ def test_a_mode_that_cannot_be_is_a_mistake(install: Install, tmp_path: Path, mo
 
 
 def test_without_a_plugin_the_list_says_so(tmp_path: Path) -> None:
-    assert command("plugins", cwd=tmp_path).stdout == "no plugin is installed\n"
+    assert command("plugins", cwd=tmp_path).stdout.endswith("\nno plugin is installed\n")
 
 
 def test_the_page_names_every_hook() -> None:

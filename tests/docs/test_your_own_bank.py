@@ -10,10 +10,10 @@ import pytest
 import requests
 
 from tests.support.serving import Serving, served
-from xs2a_sandbox.authoring import init_files
-from xs2a_sandbox.authoring.lint import check
 from xs2a_sandbox.config import settings
 from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.features.authoring import init_files
+from xs2a_sandbox.features.authoring.lint import check
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "your-own-bank.md").read_text()
 MOST = 300

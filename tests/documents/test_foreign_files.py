@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.engine_client import Client
-from xs2a_sandbox.authoring import init_files as starter
 from xs2a_sandbox.bank import loading, testdata
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.config import Settings
@@ -19,8 +18,10 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.engine.reload import Reload
 from xs2a_sandbox.errors import ConfigError, Unreadable
-from xs2a_sandbox.recording import derive, har_log
-from xs2a_sandbox.recording.importers import wiremock
+from xs2a_sandbox.features.authoring import init_files as starter
+from xs2a_sandbox.features.derive import derive
+from xs2a_sandbox.features.importing import wiremock
+from xs2a_sandbox.recording import har_log
 
 SECRET = "TOP-SECRET"
 COMMAND = [str(Path(sys.executable).with_name("xs2a-sandbox"))]

@@ -12,8 +12,8 @@ from tests.support.taping import redacted_tape, taped
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.features.derive.derive import derive
 from xs2a_sandbox.http import Headers, Request
-from xs2a_sandbox.recording.derive import derive
 from xs2a_sandbox.redaction import vault
 
 IBAN = "AT459880000010204711"

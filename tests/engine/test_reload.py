@@ -22,8 +22,8 @@ from xs2a_sandbox.doors.proxy import ensure_ca
 from xs2a_sandbox.doors.serving import Addresses, serve
 from xs2a_sandbox.engine import build, reload
 from xs2a_sandbox.engine.steps import journaling
+from xs2a_sandbox.features.derive.derive import derive
 from xs2a_sandbox.journal.log_line import LogEntry
-from xs2a_sandbox.recording.derive import derive
 from xs2a_sandbox.redaction.pseudonyms import ensure_key, fingerprint
 from xs2a_sandbox.redaction.redactor import Redactor
 

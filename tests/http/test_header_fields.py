@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.support.engine_client import an_engine
-from xs2a_sandbox.authoring.case_from_exchange import case_from
 from xs2a_sandbox.compare.difference import compared
+from xs2a_sandbox.features.authoring.case_from_exchange import case_from
+from xs2a_sandbox.features.derive.recorded_answer import recorded_answer
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import counts
 from xs2a_sandbox.journal.log_line import LogEntry
-from xs2a_sandbox.recording.recorded_answer import recorded_answer
 
 COUNTING = ["Content-Type", "Location", "ASPSP-SCA-Approach", "Cache-Control", "Retry-After", "Allow", "X-Rate-Left"]
 FLEETING = [

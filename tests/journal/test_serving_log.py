@@ -15,9 +15,9 @@ from mitmproxy.options import Options
 from tests.support.serving import served
 from tests.support.taping import bank_of_things, tape, taped
 from tests.support.warned import Call, calls
+from xs2a_sandbox.features.derive.derive import derive
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.journal.serving_log import ServingLog, standing
-from xs2a_sandbox.recording.derive import derive
 
 log = logging.getLogger("xs2a_sandbox.a_module")
 

@@ -15,12 +15,12 @@ from tests.contract import bodies
 from tests.support.admin import CONSENT, STATUS, Admin, governed
 from tests.support.engine_client import Client
 from tests.support.linting import settings
-from xs2a_sandbox.authoring.lint import check
 from xs2a_sandbox.cli import main
 from xs2a_sandbox.clock import REAL, Clock, read_time
+from xs2a_sandbox.features.authoring.lint import check
+from xs2a_sandbox.features.pytest.server_process import Process, Served
 from xs2a_sandbox.state import MemoryStore, Store, Transaction
 from xs2a_sandbox.state.session import keep_clock
-from xs2a_sandbox.testing.server_process import Process, Served
 
 TIME = "2031-05-06T07:08:09"
 SHOWN = f"{TIME}+02:00"

@@ -10,7 +10,7 @@ import pytest
 from tests.support.doors import DEADLINE
 from tests.support.far_bank import FarBank, ok
 from tests.support.serving import Serving, served
-from xs2a_sandbox.console.sign_in import link
+from xs2a_sandbox.features.console.sign_in import link
 from xs2a_sandbox.http.own_credentials import COOKIE
 
 FLAGS = {"spy": (), "record": ("--no-redact", "--to", "recorded"), "compare": ("--answer-from", "bank")}

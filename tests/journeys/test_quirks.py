@@ -12,12 +12,12 @@ import requests
 
 from tests.contract import facts
 from tests.support.serving import Serving, served
-from xs2a_sandbox.authoring.lint import check
 from xs2a_sandbox.bundled import quirks
 from xs2a_sandbox.config import settings as config
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.errors import ConfigError, Unreadable
+from xs2a_sandbox.features.authoring.lint import check
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CONSENT, IBAN = next((id, consent["accounts"][0]) for id, consent in facts.consents("valid"))

@@ -14,11 +14,11 @@ import pytest
 
 from tests.contract import bodies, facts
 from tests.support.engine_client import Answer, Client, bundled_engine
-from xs2a_sandbox.authoring.lint import check
 from xs2a_sandbox.bundled import scenarios
 from xs2a_sandbox.clock import read_time
 from xs2a_sandbox.config import settings as config
 from xs2a_sandbox.engine.build import build
+from xs2a_sandbox.features.authoring.lint import check
 
 CONSENT, OTHER = (id for id, _ in facts.consents("valid")[:2])
 ACCOUNT = "/v1/accounts/AT459880000010204711"

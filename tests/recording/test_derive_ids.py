@@ -19,9 +19,9 @@ from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette.dialect import layers as interface
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.engine import Engine, Parts
+from xs2a_sandbox.features.derive.derive import derive
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording import replay
-from xs2a_sandbox.recording.derive import derive
 from xs2a_sandbox.state import MemoryStore
 
 OTHER = "https://api.other.example"

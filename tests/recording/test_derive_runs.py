@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.support.taping import again, bank_of_things, derived, replay, rules, same_body, tape, taped
 from tests.support.writing import rule_of
 from xs2a_sandbox.cli.main import cli
+from xs2a_sandbox.features.derive.derive import derive
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.derive import derive
 
 A, B = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "12")
 DAY = 24 * 60 * 60

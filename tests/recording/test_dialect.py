@@ -13,9 +13,9 @@ from tests.support.writing import write
 from xs2a_sandbox.bank import loading
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import build
+from xs2a_sandbox.features.derive.derive import derive, report_lines
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.derive import derive, report_lines
 
 REQUEST_ID = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
 STATUS = "/v1/consents/9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911/status"

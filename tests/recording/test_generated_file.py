@@ -9,7 +9,7 @@ import pytest
 
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.errors import ConfigError, Unreadable
-from xs2a_sandbox.recording.generated_file import compose, read, rule_hash
+from xs2a_sandbox.features.derive.generated_file import compose, read, rule_hash
 
 RECORDED = {"bank": "https://bank.example", "at": "2026-11-21T10:11:12+00:00", "redacted": False}
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from xs2a_sandbox.features.derive.infer_match import RecordedRequest, recorded_request, tell_apart
 from xs2a_sandbox.http import Headers
-from xs2a_sandbox.recording.infer_match import RecordedRequest, recorded_request, tell_apart
 
 A, B = "11111111-1111-4111-8111-111111111111", "22222222-1111-4111-8111-111111111111"
 

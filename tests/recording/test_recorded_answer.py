@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.taping import taped
-from xs2a_sandbox.recording.recorded_answer import body_file, is_intact, recorded_answer
+from xs2a_sandbox.features.derive.recorded_answer import body_file, is_intact, recorded_answer
 
 JSON = [("Content-Type", "application/json")]
 

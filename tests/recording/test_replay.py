@@ -13,10 +13,10 @@ from tests.support.taping import START, URL, tape, taped
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.engine import Engine, build
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.features.derive.derive import derive
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording import replay
-from xs2a_sandbox.recording.derive import derive
 from xs2a_sandbox.redaction.pseudonyms import ensure_key, fingerprint
 from xs2a_sandbox.redaction.redactor import Redactor
 

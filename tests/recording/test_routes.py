@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.taping import bank_of_things
-from xs2a_sandbox.recording.routes import Routes, slug
+from xs2a_sandbox.features.derive.routes import Routes, slug
 
 UUID = "5f81d900-ca0e-4fc7-82e0-b86db4245024"
 

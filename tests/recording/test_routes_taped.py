@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.taping import URL, bank_of_things, tape, taped
+from xs2a_sandbox.features.derive.routes import LeftOut, RoutedExchange, Routes, by_route, read
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.routes import LeftOut, RoutedExchange, Routes, by_route, read
 
 A = "11111111-1111-4111-8111-111111111111"
 

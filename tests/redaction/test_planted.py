@@ -9,9 +9,9 @@ import pytest
 from tests.redaction.planting import PLACES, Planted, planted
 from tests.support.recorded_bank.planted import KINDS
 from tests.support.recorded_bank.traces import Haystack, below
+from xs2a_sandbox.features.derive.derive import derive
 from xs2a_sandbox.http.har import to_har
 from xs2a_sandbox.journal.display import Display
-from xs2a_sandbox.recording.derive import derive
 from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.redaction.redactor import Redactor
 

@@ -4,11 +4,11 @@ import asyncio
 from pathlib import Path
 from textwrap import dedent
 
-from xs2a_sandbox.authoring.examples import Example, compare, compose
-from xs2a_sandbox.authoring.lint import check
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.errors import Problem
+from xs2a_sandbox.features.authoring.examples import Example, compare, compose
+from xs2a_sandbox.features.authoring.lint import check
 
 
 def settings(tmp_path: Path) -> Settings:

@@ -15,10 +15,10 @@ from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.bank.handlers.table import HANDLERS
 from xs2a_sandbox.cassette.dialect import layers as interface
 from xs2a_sandbox.engine import Engine, Parts
+from xs2a_sandbox.features.derive.derive import Derived, derive
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import to_har
-from xs2a_sandbox.recording.derive import Derived, derive
 from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.recording.tape import Tape, read_tape
 from xs2a_sandbox.redaction import vault

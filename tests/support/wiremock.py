@@ -27,7 +27,7 @@ from tests.support.bank_words import FOLDER
 from tests.support.doors import DEADLINE, START, wait_until
 from tests.support.far_bank import Authority
 from tests.support.recorded_bank.process import ROOT, Process, stopping
-from xs2a_sandbox.recording.importers import wiremock
+from xs2a_sandbox.features.importing import wiremock
 
 JARS = sorted((ROOT / "tests/clients/node/node_modules/wiremock/build").glob("*standalone*.jar"))
 BANKS = sorted(folder.name for folder in FOLDER.glob("*") if folder.is_dir())

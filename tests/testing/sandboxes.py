@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tests.support.engine_client import CONFDIR
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.testing.in_process import LoopThread
-from xs2a_sandbox.testing.sandbox import BASE_URL, Blueprint, Sandbox
+from xs2a_sandbox.features.pytest.in_process import LoopThread
+from xs2a_sandbox.features.pytest.sandbox import BASE_URL, Blueprint, Sandbox
 
 LOOP = LoopThread()
 

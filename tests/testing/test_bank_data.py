@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.engine_client import bundled_engine
 from xs2a_sandbox.errors import UserMistake
-from xs2a_sandbox.testing.bank_data import BankData
+from xs2a_sandbox.features.pytest.bank_data import BankData
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from xs2a_sandbox.features.pytest.calls import Calls
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.journal.assertions import FILTERS, Times
 from xs2a_sandbox.journal.journal import Journal
 from xs2a_sandbox.journal.log_line import LogEntry
-from xs2a_sandbox.testing.calls import Calls
 
 
 @pytest.fixture

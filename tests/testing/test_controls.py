@@ -8,7 +8,7 @@ import pytest
 from tests.testing.sandboxes import a_sandbox, consent, payment
 from xs2a_sandbox.clock import BANK_ZONE, Clock
 from xs2a_sandbox.errors import UserMistake
-from xs2a_sandbox.testing.sandbox import Sandbox
+from xs2a_sandbox.features.pytest.sandbox import Sandbox
 
 ANNA, TWO, LUKAS = "AT459880000010204711", "AT669880000010263115", "AT699880000020411880"
 

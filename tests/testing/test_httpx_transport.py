@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from tests.support.doors import DEADLINE, echo
+from xs2a_sandbox.features.pytest.httpx_transport import HttpxTransport
+from xs2a_sandbox.features.pytest.in_process import LoopThread
 from xs2a_sandbox.http import Request, Response
-from xs2a_sandbox.testing.httpx_transport import HttpxTransport
-from xs2a_sandbox.testing.in_process import LoopThread
 
 
 @pytest.fixture

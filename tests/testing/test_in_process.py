@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from xs2a_sandbox.features.pytest.in_process import ask
 from xs2a_sandbox.http import Request, Response
-from xs2a_sandbox.testing.in_process import ask
 
 
 def test_an_answer_that_breaks_off_is_closed_all_the_same() -> None:

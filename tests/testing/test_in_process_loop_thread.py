@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.doors import DEADLINE, wait_until
-from xs2a_sandbox.testing.in_process import LoopThread
+from xs2a_sandbox.features.pytest.in_process import LoopThread
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from xs2a_sandbox.errors import UserMistake
-from xs2a_sandbox.testing.injected_fault import InjectedFault, injected, report, reported
+from xs2a_sandbox.features.pytest.injected_fault import InjectedFault, injected, report, reported
 
 pytest_plugins = ["pytester"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from xs2a_sandbox.testing import plugin
-from xs2a_sandbox.testing.server_process import Process
+from xs2a_sandbox.features.pytest import plugin
+from xs2a_sandbox.features.pytest.server_process import Process
 
 pytest_plugins = ["pytester"]
 
@@ -54,7 +54,7 @@ def test_importing_it_is_cheap() -> None:
     heavy = {"mitmproxy", "aiohttp", "httpx", "requests", "jinja2", "yaml", "jsonschema", "schwifty", "msgspec"}
     assert not {module.partition(".")[0] for module in modules} & heavy
     ours = {module for module in modules if module.startswith("xs2a_sandbox.")}
-    assert ours == {"xs2a_sandbox.errors", "xs2a_sandbox.testing", plugin.__name__}
+    assert ours == {"xs2a_sandbox.errors", "xs2a_sandbox.features", "xs2a_sandbox.features.pytest", plugin.__name__}
 
 
 def test_using_it_imports_no_mitmproxy_and_leaves_no_files(pytester: pytest.Pytester) -> None:

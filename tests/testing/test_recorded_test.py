@@ -8,7 +8,7 @@ import pytest
 from tests.support.far_bank import FarBank, ok
 from tests.testing.test_plugin import at_home, run
 from xs2a_sandbox.errors import UserMistake
-from xs2a_sandbox.testing.recorded_test import RecordedTest
+from xs2a_sandbox.features.pytest.recorded_test import RecordedTest
 
 __all__ = ["at_home"]
 pytest_plugins = ["pytester"]

@@ -9,9 +9,9 @@ import pytest
 import requests
 
 from tests.support.doors import echo
+from xs2a_sandbox.features.pytest.in_process import LoopThread
+from xs2a_sandbox.features.pytest.requests_adapter import RequestsAdapter
 from xs2a_sandbox.http import Request, Response
-from xs2a_sandbox.testing.in_process import LoopThread
-from xs2a_sandbox.testing.requests_adapter import RequestsAdapter
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.support.doors import DEADLINE
 from tests.testing.sandboxes import a_sandbox
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.errors import Unreadable
-from xs2a_sandbox.testing.sandbox import Sandbox
+from xs2a_sandbox.features.pytest.sandbox import Sandbox
 
 UNAVAILABLE = {"match": {"operation": "account-list"}, "respond": {"status": 503, "body": {"try": "again"}}}
 

@@ -16,9 +16,9 @@ from tests.support.doors import DEADLINE, echo, opened
 from tests.support.roads import direct_door
 from xs2a_sandbox.doors.door import Application
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.pytest import sandbox as transports
+from xs2a_sandbox.features.pytest.in_process import LoopThread
 from xs2a_sandbox.http import Request, Response
-from xs2a_sandbox.testing import sandbox as transports
-from xs2a_sandbox.testing.in_process import LoopThread
 
 Ask = Callable[..., tuple[int, list[tuple[str, str]], bytes]]
 """Takes a method, a URL and options; gives what the client makes of the answer."""
@@ -220,7 +220,7 @@ def test_without_the_library_it_says_what_to_do(
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return real(name, *arguments, **options)
 
-    monkeypatch.delitem(sys.modules, f"xs2a_sandbox.testing.{make}", raising=False)
+    monkeypatch.delitem(sys.modules, f"xs2a_sandbox.features.pytest.{make}", raising=False)
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(UserMistake, match=f"{package} is not installed here: install it"):
         getattr(transports, make)(echo, loop)

@@ -11,7 +11,7 @@ import requests
 
 from tests.testing.sandboxes import a_sandbox
 from xs2a_sandbox.errors import UserMistake
-from xs2a_sandbox.testing.server_process import Process, Served
+from xs2a_sandbox.features.pytest.server_process import Process, Served
 
 CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
 PATH = f"/v1/consents/{CONSENT}/status"

@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from tests.support.certificates import ca
 from tests.support.seals import NOW, trusted
 from xs2a_sandbox import WrongSignature, verify
+from xs2a_sandbox.features.pytest.verification import SignedAnswer
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.signatures.rules import OF_ANSWERS
 from xs2a_sandbox.signatures.signing import signed_headers
 from xs2a_sandbox.signatures.signing_string import SignedMessage
-from xs2a_sandbox.testing.verification import SignedAnswer
 
 BODY = b'{"consentStatus": "valid"}'
 PLAIN = {"X-Request-ID": "1"}

@@ -7,10 +7,10 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.support.certificates import ca, particulars
 from tests.tpp.linted import findings
+from xs2a_sandbox.features.certificates.mistakes import MISTAKES
+from xs2a_sandbox.features.certificates.specimens import MAKERS, Order, Presented, as_ordered
 from xs2a_sandbox.tpp import certificate
 from xs2a_sandbox.tpp.judgement import mistake
-from xs2a_sandbox.tpp.mistakes import MISTAKES
-from xs2a_sandbox.tpp.specimens import MAKERS, Order, Presented, as_ordered
 from xs2a_sandbox.tpp.trust_service import Provider, Trust
 
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -105,15 +105,3 @@ def _kind(clock: ClockShape) -> str:
 
 def client_of(flags: dict[str, Any], session: str | None) -> Client:
     return Client.of(load_settings(flags), session)
-
-
-@click.command()
-@running_sandbox_flags
-def console(**flags: Any) -> None:
-    """Print a link to the console of a running sandbox; it signs in once, within ten minutes."""
-    from xs2a_sandbox.console.sign_in import link
-    from xs2a_sandbox.control.access import read_token
-
-    settings, client = load_settings(flags), client_of(flags, None)
-    client.status()
-    click.echo(link(settings.public_url or client.url, read_token(settings.confdir) or ""))

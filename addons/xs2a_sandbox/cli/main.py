@@ -6,21 +6,7 @@ from typing import Any
 import click
 
 from xs2a_sandbox import __version__
-from xs2a_sandbox.cli import (
-    authoring,
-    campaign,
-    compare,
-    control,
-    docs,
-    explain,
-    journal,
-    plugin_list,
-    recordings,
-    serve,
-    signatures,
-    testdata,
-    tpp,
-)
+from xs2a_sandbox.cli import control, docs, explain, journal, plugin_list, recordings, serve, testdata
 from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake, check_system
 from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.upstream import tls
@@ -31,10 +17,10 @@ class _Mistake(click.ClickException):
 
 
 class _Commands(click.Group):
-    """Says a user's mistake in words, and takes ^C for an answer. Plugins may have further commands."""
+    """Says a user's mistake in words, and takes ^C for an answer. Features and plugins have further commands."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return [*super().list_commands(context), *_added_commands()]
+        return sorted({*super().list_commands(context), *_added_commands()})
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         return super().get_command(context, name) or _added_commands().get(name)
@@ -66,27 +52,14 @@ def cli() -> None:
 for _command in (
     serve.serve,
     serve.record,
-    compare.compare,
-    compare.watch,
-    campaign.campaign,
-    authoring.new_case,
-    authoring.coverage,
-    authoring.lint,
-    authoring.init,
-    recordings.derive_,
-    recordings.import_,
     recordings.export_,
     recordings.vault,
-    tpp.tpp,
     control.reset,
     control.state,
     control.clock,
-    control.console,
     docs.docs,
     testdata.testdata,
     explain.explain,
-    signatures.sign,
-    signatures.verify,
     journal.journal,
     plugin_list.plugins,
 ):
@@ -94,7 +67,8 @@ for _command in (
 
 
 def _added_commands() -> dict[str, click.Command]:
-    return {str(command.name): command for command in plugins().added("commands")}
+    """By their names; what a feature has, no plugin replaces."""
+    return {str(command.name): command for command in reversed(plugins().added("commands"))}
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from xs2a_sandbox.engine import build, redacting
 from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.journal.serving_log import Level, Say
-from xs2a_sandbox.recording.derive import counted
+from xs2a_sandbox.wording import say_count
 
 log = logging.getLogger("xs2a_sandbox")
 
@@ -123,7 +123,7 @@ class Reload:
             self._engine.use(banks=banks, testdata=testdata, files=FilesStatus(Clock().now()))
             if display := self._engine.parts.display:
                 redacting.show(display, settings, banks, testdata)
-            say(f"loaded again: {counted(len(banks.default.interface.rules), 'rule')}")
+            say(f"loaded again: {say_count(len(banks.default.interface.rules), 'rule')}")
 
     def _live(self, settings: Settings, notes: list[str]) -> Settings:
         """The running settings with what of the new ones can take effect; `notes` are told what cannot."""

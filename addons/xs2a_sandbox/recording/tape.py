@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording import har_log
-from xs2a_sandbox.recording.importers.har import read_har, read_json
+from xs2a_sandbox.recording.har import read_har, read_json
 
 if TYPE_CHECKING:
     from xs2a_sandbox.redaction.real_values import Depseudonymizer

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.campaign.results_made_up import FOLDER, GOOD, RESULTS
-from xs2a_sandbox.campaign.reports import files
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.campaign.reports import files
 
 
 def test_findings_take_the_place_of_older_ones(tmp_path: Path) -> None:

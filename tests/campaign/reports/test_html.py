@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from tests.campaign.results_made_up import FOLDER, FOUND, RESULTS
-from xs2a_sandbox.campaign.judge import AppFinding
-from xs2a_sandbox.campaign.reports.html import as_html
+from xs2a_sandbox.features.campaign.judge import AppFinding
+from xs2a_sandbox.features.campaign.reports.html import as_html
 
 
 def test_it_has_the_findings_and_the_table() -> None:

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from tests.campaign.results_made_up import ALIKE, FOUND, GOOD, RESULTS
-from xs2a_sandbox.campaign.judge import AppFinding
-from xs2a_sandbox.campaign.reports import table
-from xs2a_sandbox.testing.injected_fault import InjectedFault
+from xs2a_sandbox.features.campaign.judge import AppFinding
+from xs2a_sandbox.features.campaign.reports import table
+from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
 
 def test_only_the_same_findings_of_one_point_are_one_group() -> None:

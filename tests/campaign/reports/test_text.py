@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.campaign.results_made_up import FOUND, RESULTS
-from xs2a_sandbox.campaign.campaign import FaultResult
-from xs2a_sandbox.campaign.judge import AppFinding
-from xs2a_sandbox.campaign.reports.text import as_text
-from xs2a_sandbox.testing.injected_fault import InjectedFault
+from xs2a_sandbox.features.campaign.campaign import FaultResult
+from xs2a_sandbox.features.campaign.judge import AppFinding
+from xs2a_sandbox.features.campaign.reports.text import as_text
+from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
 
 def lines(*results: FaultResult) -> list[str]:

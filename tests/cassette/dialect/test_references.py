@@ -3,8 +3,8 @@ import json
 import pytest
 
 from tests.support.writing import problems, rules
-from xs2a_sandbox.authoring import lint
 from xs2a_sandbox.config import Settings
+from xs2a_sandbox.features.authoring import lint
 
 RULES = "cassette: 1\nrules:\n"
 

@@ -21,7 +21,7 @@ from xs2a_sandbox.cassette.evaluation import work
 from xs2a_sandbox.cassette.evaluation.expressions import compile_text
 from xs2a_sandbox.cassette.evaluation.work import BUDGET, WORK, Work
 from xs2a_sandbox.errors import ExpressionError
-from xs2a_sandbox.testing.server_process import Process
+from xs2a_sandbox.features.pytest.server_process import Process
 
 
 @pytest.mark.parametrize("one", few(expressions(), expressions()[::9]), ids=lambda one: str(one.number))

@@ -13,6 +13,7 @@ from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.config.real_bank import BankHost
 from xs2a_sandbox.doors.serving import Addresses
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.state.sqlite import SqliteStore
 
 CONSENT = "11111111-1111-4111-8111-111111111111"
@@ -32,7 +33,7 @@ def test_where_the_clock_stands() -> None:
     lines = announcement(frozen, ADDRESSES, "in memory", None).splitlines()
     as_json = json.loads(announcement(replace(frozen, log_format="json"), ADDRESSES, "in memory", None))
 
-    assert lines[4:] == ["state     in memory", "clock     stands at 2026-11-21T09:00:00+01:00"]
+    assert lines[4:6] == ["state     in memory", "clock     stands at 2026-11-21T09:00:00+01:00"]
     assert as_json["frozen_at"] == "2026-11-21T09:00:00+01:00"
 
 
@@ -94,6 +95,7 @@ def test_as_one_line_of_json() -> None:
         "frozen_at": None,
         "banks": [],
         "quirks": [],
+        "features": plugins().features,
         "plugins": [],
         "try": None,
     }

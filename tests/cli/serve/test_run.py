@@ -8,11 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.taping import derived, replay, taped
-from xs2a_sandbox.cli.serve.run import RunReport
+from xs2a_sandbox.cli.serve.run import UnusedRules
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.engine.egress import Egress
+from xs2a_sandbox.features.derive.run_recording import RunRecording
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.journal.log_line import LogEntry
@@ -34,23 +35,23 @@ def exchange(path: str, source: str = "bank", rule: str | None = None) -> LogEnt
 def test_recorded_rules_that_nobody_used_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     derived(tmp_path, taped("/v1/things/a", {"n": 1}), taped("/v1/things", {"n": 2}))
-    engine, run = replay(tmp_path), RunReport()
-    run.begin(engine)
+    engine, run = replay(tmp_path), UnusedRules()
+    run.begin(engine, print)
     engine.use(on_exchange=run.add)
     asyncio.run(engine.answer(Request("GET", "/v1/things/a")))
-    first, line = run.end()
+    first, line = run.sum_up([run.result()])
     assert first == "1 recorded rule answered nothing:"
     assert line.startswith("  tape/cassettes/things.yaml:")
     assert "  recorded-xs2a-bank-example-list-" in line
     asyncio.run(engine.answer(Request("GET", "/v1/things")))
-    assert list(run.end()) == []
+    assert list(run.sum_up([run.result()])) == []
 
 
 def test_what_was_recorded_is_counted_and_derived(tmp_path: Path) -> None:
     derived(tmp_path, taped("/v1/things"))
-    engine, run = replay(tmp_path), RunReport()
+    engine, run = replay(tmp_path), RunRecording(Settings())
     recording = Recording(tmp_path / "new", lambda entry: replace(entry, redactions=3), {"redacted": "1a2b3c4d"})
-    run.begin(Recorded(recording, engine))  # type: ignore[arg-type]
+    run.begin(Recorded(recording, engine), print)  # type: ignore[arg-type]
     assert run.progress() == "recorded 0 exchanges, 0 requests told apart, 0 values redacted"
 
     async def add() -> None:
@@ -79,18 +80,18 @@ def test_what_is_redacted_for_the_log_alone_is_not_counted_as_recorded(
     settings = Settings(
         mode="record", bank="https://bank.example", to=tmp_path / "tape", state="memory:", confdir=tmp_path / "conf"
     )
-    run = RunReport()
-    run.begin(build(settings, redact=redact))
+    run = RunRecording(Settings())
+    run.begin(build(settings, redact=redact), print)
     assert run.progress() == f"recorded 0 exchanges, 0 requests told apart, {outcome}"
 
 
 def test_a_cassette_that_is_in_the_way_of_deriving_loses_nothing(tmp_path: Path) -> None:
     derived(tmp_path, taped("/v1/things"))
-    engine, run = replay(tmp_path), RunReport()
+    engine, run = replay(tmp_path), RunRecording(Settings())
     (tmp_path / "new/cassettes").mkdir(parents=True)
     (tmp_path / "new/cassettes/odd.yaml").write_text("cassette: [")
     recording = Recording(tmp_path / "new", None, {"redacted": False})
-    run.begin(Recorded(recording, engine))  # type: ignore[arg-type]
+    run.begin(Recorded(recording, engine), print)  # type: ignore[arg-type]
     asyncio.run(recording.add(taped("/v1/things/a")))
     recording.close()
     text = "\n".join(run.end())
@@ -103,9 +104,9 @@ def test_what_could_not_be_written_down_is_said(tmp_path: Path) -> None:
         raise ZeroDivisionError
 
     derived(tmp_path, taped("/v1/things"))
-    engine, run = replay(tmp_path), RunReport()
+    engine, run = replay(tmp_path), RunRecording(Settings())
     recording = Recording(tmp_path / "new", fail, {})
-    run.begin(Recorded(recording, engine))  # type: ignore[arg-type]
+    run.begin(Recorded(recording, engine), print)  # type: ignore[arg-type]
     with pytest.raises(ZeroDivisionError):
         asyncio.run(recording.add(taped("/v1/things/a")))
     recording.close()
@@ -113,6 +114,6 @@ def test_what_could_not_be_written_down_is_said(tmp_path: Path) -> None:
 
 
 def test_a_run_that_never_began_says_nothing() -> None:
-    run = RunReport()
+    run = RunRecording(Settings())
     run.add(exchange("/v1/x"))
     assert (run.progress(), list(run.end())) == (None, [])

@@ -14,8 +14,8 @@ from tests.support.berlin_group import HAS_OPENAPI, validate_answer
 from tests.support.turns import third_through_sockets
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine.build import build
-from xs2a_sandbox.testing.in_process import LoopThread
-from xs2a_sandbox.testing.sandbox import httpx_transport
+from xs2a_sandbox.features.pytest.in_process import LoopThread
+from xs2a_sandbox.features.pytest.sandbox import httpx_transport
 
 OSKAR, SAVINGS, PETRA = "DE47999888770000200002", "DE25999888770000200010", "DE15999888770000300003"
 JOINT = "DE16999888770000600006"

@@ -8,7 +8,7 @@ import pytest
 from tests.support.taping import taped
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.http.har import log
-from xs2a_sandbox.recording.importers.har import read_har, read_json
+from xs2a_sandbox.recording.har import read_har, read_json
 
 FILE = Path("trace.har")
 

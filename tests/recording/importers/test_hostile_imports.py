@@ -23,9 +23,9 @@ from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import reader
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.importing import mitmproxy, postman, wiremock
 from xs2a_sandbox.http import har
-from xs2a_sandbox.recording.importers import mitmproxy, postman, wiremock
-from xs2a_sandbox.recording.importers.har import read_har, read_json
+from xs2a_sandbox.recording.har import read_har, read_json
 
 
 @pytest.mark.parametrize(

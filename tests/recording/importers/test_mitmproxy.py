@@ -7,7 +7,7 @@ from mitmproxy.io import FlowWriter
 from mitmproxy.test import tflow, tutils
 
 from xs2a_sandbox.errors import ConfigError
-from xs2a_sandbox.recording.importers.mitmproxy import read
+from xs2a_sandbox.features.importing.mitmproxy import read
 
 
 def dump(file: Path, *flows: object) -> Path:

@@ -5,8 +5,8 @@ import pytest
 
 from tests.support.taping import START
 from xs2a_sandbox.errors import ConfigError
-from xs2a_sandbox.recording.importers.har import Foreign
-from xs2a_sandbox.recording.importers.postman import read
+from xs2a_sandbox.features.importing.postman import read
+from xs2a_sandbox.recording.har import Foreign
 
 VARIABLES = [
     {"key": "host", "value": "xs2a.bank.example"},

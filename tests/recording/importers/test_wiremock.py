@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.taping import START
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.features.importing.wiremock import MOST, Imported, Redact, read, read_directory, rules, write
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.importers.wiremock import MOST, Imported, Redact, read, read_directory, rules, write
 
 FILE = Path("bank.json")
 PATH: Mapping[str, Any] = {"path": "/v1/a"}

@@ -23,9 +23,9 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build, read_all
 from xs2a_sandbox.engine.redacting import redactor_of
+from xs2a_sandbox.features.importing import wiremock
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.header_fields import counts
-from xs2a_sandbox.recording.importers import wiremock
 from xs2a_sandbox.redaction import pseudonyms
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(missing() is not None, reason=str(missing()))]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from xs2a_sandbox.cassette.evaluation.expressions import RESULT_ROOTS, compile_value, render
-from xs2a_sandbox.recording.learning.answer_template import Sample, Template, Usual
+from xs2a_sandbox.features.derive.learning.answer_template import Sample, Template, Usual
 
 USUAL = Usual(
     {

@@ -4,9 +4,9 @@ from typing import Any
 
 from tests.recording.learning.test_recognised_exchange import OPERATIONS
 from tests.support.taping import taped
+from xs2a_sandbox.features.derive.learning.as_recorded import as_recorded
+from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_exchanges
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.learning.as_recorded import as_recorded
-from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges
 
 VALID = "state.consents[headers['consent-id']].consentStatus == 'valid'"
 

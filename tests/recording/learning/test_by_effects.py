@@ -9,8 +9,8 @@ from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled, dialects
 from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.documents.yaml_writer import exactly
-from xs2a_sandbox.recording.learning.by_effects import by_effects
-from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges
+from xs2a_sandbox.features.derive.learning.by_effects import by_effects
+from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_exchanges
 
 
 @pytest.mark.parametrize("base", dialects())

@@ -7,9 +7,9 @@ from tests.recording.learning.test_recognised_exchange import OPERATIONS
 from tests.support.taping import taped
 from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.features.derive.learning.changes import OperationChange, change
+from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_exchanges
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.learning.changes import OperationChange, change
-from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges
 
 ID = [("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"), ("PSU-IP-Address", "192.0.2.1")]
 

@@ -5,9 +5,9 @@ import pytest
 from tests.recording.learning.test_recognised_exchange import OPERATIONS
 from tests.support.taping import taped
 from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, PAYMENT, SCA
+from xs2a_sandbox.features.derive.learning.courses import StateSequences, courses
+from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_exchanges
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.learning.courses import StateSequences, courses
-from xs2a_sandbox.recording.learning.recognised_exchange import recognise_exchanges
 
 MACHINES = {"consent": CONSENT, "payment": PAYMENT, "basket": BASKET, "authorisation": SCA}
 BEGINNINGS = {"consent": "received", "payment": "RCVD", "basket": "RCVD"}

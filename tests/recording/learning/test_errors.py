@@ -8,8 +8,8 @@ from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect import layers
-from xs2a_sandbox.recording.learning.errors import LearnedErrors, learn_errors
-from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange
+from xs2a_sandbox.features.derive.learning.errors import LearnedErrors, learn_errors
+from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
 
 INTERFACE = layers.read([[bundled("cassettes") / "xs2a-1.84"]], SCHEMAS, NAMED)
 MESSAGE = {"category": "ERROR", "code": "{{ error.code }}", "path": "{{ error.path }}"}

@@ -7,8 +7,8 @@ from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect import layers
+from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 
 OPERATIONS = layers.read([[bundled("cassettes") / "xs2a-1.84"]], SCHEMAS, NAMED).operations.values()
 

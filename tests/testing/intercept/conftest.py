@@ -9,7 +9,7 @@ import pytest
 
 from tests.testing.intercept.counting_bank import ENDS, RULE, CountingBank
 from tests.testing.sandboxes import a_sandbox
-from xs2a_sandbox.testing.sandbox import Sandbox
+from xs2a_sandbox.features.pytest.sandbox import Sandbox
 
 
 @pytest.fixture

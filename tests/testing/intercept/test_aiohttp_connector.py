@@ -8,7 +8,7 @@ import pytest
 import uvloop
 
 from tests.testing.intercept.counting_bank import FROM_BANK, FROM_SANDBOX, HOST, CountingBank
-from xs2a_sandbox.testing.sandbox import Sandbox
+from xs2a_sandbox.features.pytest.sandbox import Sandbox
 
 
 async def read(session: aiohttp.ClientSession, url: str) -> object:

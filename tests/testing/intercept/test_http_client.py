@@ -8,7 +8,7 @@ import pytest
 import urllib3
 
 from tests.testing.intercept.counting_bank import FROM_BANK, FROM_SANDBOX, HOST, CountingBank
-from xs2a_sandbox.testing.sandbox import Sandbox
+from xs2a_sandbox.features.pytest.sandbox import Sandbox
 
 
 class Further(urllib3.connection.HTTPConnection):

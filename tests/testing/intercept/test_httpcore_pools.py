@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.testing.intercept.counting_bank import FROM_BANK, FROM_SANDBOX, HOST, CountingBank
-from xs2a_sandbox.testing.sandbox import Sandbox
+from xs2a_sandbox.features.pytest.sandbox import Sandbox
 
 
 def answered(response: httpcore.Response) -> object:

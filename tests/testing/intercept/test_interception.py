@@ -16,7 +16,7 @@ import urllib3
 
 from tests.testing.intercept.counting_bank import FROM_BANK, FROM_SANDBOX, HOST, RULE, CountingBank
 from tests.testing.sandboxes import LOOP, a_sandbox, blueprint
-from xs2a_sandbox.testing.sandbox import Sandbox
+from xs2a_sandbox.features.pytest.sandbox import Sandbox
 
 
 async def _aiohttp(url: str) -> Any:

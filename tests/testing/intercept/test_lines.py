@@ -6,9 +6,9 @@ import pytest
 
 from tests.support.doors import DEADLINE
 from tests.testing.sandboxes import LOOP
+from xs2a_sandbox.features.pytest.intercept.lines import Caller, Lines
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.origin import Origin
-from xs2a_sandbox.testing.intercept.lines import Caller, Lines
 
 
 class Told:

@@ -8,8 +8,8 @@ import pytest
 import uvloop
 
 from tests.testing.intercept.counting_bank import HOST, CountingBank
-from xs2a_sandbox.testing.intercept import way_out
-from xs2a_sandbox.testing.sandbox import Sandbox
+from xs2a_sandbox.features.pytest.intercept import way_out
+from xs2a_sandbox.features.pytest.sandbox import Sandbox
 
 
 def refuse(host: str, port: int) -> None:

@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from xs2a_sandbox.config import RealBank, Settings
@@ -23,10 +24,11 @@ def announcement(
     addresses: "Addresses",
     state: str,
     consent: str | None,
-    console: str | None = None,
+    links: Mapping[str, str] = MappingProxyType({}),
     loop: str | None = None,
 ) -> str:
-    """A few lines of text, or one of JSON when that is the log's format. `console` is a link that signs in once."""
+    """A few lines of text, or one of JSON when that is the log's format. `links` are those of
+    features."""
     command = curl(settings, addresses, consent)
     banks = [bank for bank in settings.real_banks() if bank.url]
     if settings.log_format == "json":
@@ -37,10 +39,12 @@ def announcement(
                 "tls": addresses.tls,
                 "ca_file": str(addresses.ca_file),
                 "state": state,
-                "console": console,
+                "console": None,
+                **links,
                 "loop": loop,
                 "frozen_at": settings.frozen_at.isoformat() if settings.frozen_at else None,
                 "quirks": [file.stem for file in settings.quirk],
+                "features": list(plugins().features),
                 "plugins": list(plugins().loaded.values()),
                 "banks": [{"url": bank.url, "hosts": bank.host_names, "mode": bank.mode} for bank in banks],
                 "try": command,
@@ -52,11 +56,12 @@ def announcement(
         *([f"          {addresses.tls}"] if addresses.tls else []),
         f"CA file   {addresses.ca_file}",
         f"state     {state}",
-        *([f"console   {console}"] if console else []),
+        *(f"{name:<9} {link}" for name, link in links.items()),
         *([f"loop      {loop}"] if loop else []),
         *([f"clock     stands at {settings.frozen_at.isoformat()}"] if settings.frozen_at else []),
         *([f"quirks    {', '.join(file.stem for file in settings.quirk)}"] if settings.quirk else []),
         *(f"bank      {bank.url} {_modes(bank)}" for bank in banks),
+        f"features  {', '.join(plugins().features) or 'none'}",
         *(f"plugin    {text}" for text in plugins().loaded.values()),
         *(["", "Try it:", f"  {command}"] if command else []),
     ]

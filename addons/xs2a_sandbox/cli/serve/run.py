@@ -1,4 +1,4 @@
-"""A run of `serve`: what it says while it serves, how far a recording is, and in the end what became of it."""
+"""A run of `serve`: what it says while it serves, and in the end what became of it."""
 
 import asyncio
 import gc
@@ -7,7 +7,7 @@ import secrets
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,27 +15,23 @@ from typing import Any, Literal, NamedTuple
 
 import click
 
-from xs2a_sandbox.authoring.coverage import CoverageTally
-from xs2a_sandbox.cli.authoring import show_coverage
 from xs2a_sandbox.cli.flags import near
 from xs2a_sandbox.cli.serve.announcement import announcement, exposure, found_state, front_page, valid_consent
+from xs2a_sandbox.cli.serve.run_part import RunPart
 from xs2a_sandbox.clock import instant
 from xs2a_sandbox.config import load_settings
-from xs2a_sandbox.console import sign_in
-from xs2a_sandbox.console.console import Console
 from xs2a_sandbox.control.access import read_token
 from xs2a_sandbox.control.front_page import Addresses
 from xs2a_sandbox.doors import serving
 from xs2a_sandbox.doors.workers.worker import Worker
 from xs2a_sandbox.engine import Engine, build
-from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.journal import log_line
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.journal.log_writer import LogWriter
 from xs2a_sandbox.journal.serving_log import ServingLog, standing
 from xs2a_sandbox.plugins import plugins
-from xs2a_sandbox.recording.derive import counted, derive, report_lines
 from xs2a_sandbox.state import RemoteStore
+from xs2a_sandbox.wording import say_count
 
 logger = logging.getLogger("xs2a_sandbox")
 
@@ -53,27 +49,30 @@ class ServingRun:
         self._state = found_state(self._settings)
         self._consent: str | None = None
         """One of the test data that is valid, for a command to try."""
-        self._report, self._tally = RunReport(), CoverageTally()
-        self._output = _Output(self._settings.log_format, self._report)
+        self._parts: list[RunPart] = [UnusedRules(), LiveReports()]
+        self._parts += [make(self._settings) for make in plugins().added("run_parts")]
+        self._output = _Output(self._settings.log_format, self._progress)
         self._log = ServingLog(self._settings.log_format, self._output.say)
         self._engine: Engine | None = None
         self._worker: Worker | None = None
 
     def serve(self) -> None:
         """Until SIGTERM or ^C; then says what is to be said of the run."""
+        is_one = self._settings.workers == 1
         with standing(self._log):
-            if self._settings.workers == 1:
-                self._serve_here()
-                end = self._report.end()
-            else:
-                end = self._supervise()
+            results = [self._serve_here()] if is_one else self._supervise()
         with _unhurried():
-            for line in end:
-                self._log.note(line)
-            if self._settings.coverage:
-                show_coverage(self._settings, (), self._tally, self._settings.log_format, err=True)
+            for part in self._parts if is_one else ():
+                self._note(part.end())
+            for place, part in enumerate(self._parts):
+                self._note(part.sum_up([of_process[place] for of_process in results]))
 
-    def _serve_here(self) -> None:
+    def _note(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._log.note(line)
+
+    def _serve_here(self) -> list[Any]:
+        """Serves in this process, and gives the results of the parts."""
         settings, worker = self._settings, self._worker
         try:
             asyncio.run(
@@ -92,34 +91,29 @@ class ServingRun:
             )
         finally:
             self._output.close()
+        return [part.result() for part in self._parts]
 
-    def _supervise(self) -> Iterator[str]:
-        def work(worker: Worker) -> tuple[Used, CoverageTally]:
+    def _supervise(self) -> Sequence[list[Any]]:
+        def work(worker: Worker) -> list[Any]:
             self._worker = worker
-            self._serve_here()
-            return self._report.used(), self._tally
+            return self._serve_here()
 
         def show_ready(report: dict[str, Any]) -> None:
             self._consent = report["consent"]
             self._announce(supervisor.addresses)
 
         supervisor = serving.supervisor(self._settings, work)
-        parts = supervisor.run(show_ready)
-        for _, tally in parts:
-            self._tally.include(tally)
-        return unused_lines([used for used, _ in parts])
+        return supervisor.run(show_ready)
 
     def _on_built(self, engine: Engine) -> None:
         self._engine = engine
         if not engine.interface.silent:
             self._consent = valid_consent(engine.parts.testdata.at(self._settings.clock.today()))
         self._log.redact = engine.displayed_text
-        self._report.begin(engine)
-        if engine.parts.comparing:
-            engine.parts.comparing.report.say = self._log.note
+        for part in self._parts:
+            part.begin(engine, self._log.note)
         if self._worker is None or self._worker.is_teller:
-            failed = (f"the plugin {name} cannot be used: {reason}" for name, reason in plugins().failed.items())
-            for warning in (*failed, *build.warnings(self._settings, engine)):
+            for warning in (*plugins().failures(), *build.warnings(self._settings, engine)):
                 self._log.note(warning, level="warning")
 
     def _ready(self, addresses: Addresses) -> None:
@@ -129,9 +123,9 @@ class ServingRun:
             # Sandboxes on one Redis come and go, and each takes the cookies that any of them has given.
             shared = isinstance(self._engine.store, RemoteStore)
             run = "" if shared else self._worker.run if self._worker else secrets.token_hex(16)
-            console = Console(self._engine, self._settings, self._base_url(addresses), run)
-            page = front_page(self._settings, addresses, self._consent)
-            self._engine.use(front_page=page, console=console)
+            self._engine.use(front_page=front_page(self._settings, addresses, self._consent))
+            for part in self._parts:
+                part.open(self._engine, self._base_url(addresses), run)
         if self._worker is None:
             self._announce(addresses)
         else:
@@ -139,79 +133,40 @@ class ServingRun:
 
     def _announce(self, addresses: Addresses) -> None:
         token = read_token(self._settings.confdir)
-        console = sign_in.link(self._base_url(addresses), token) if token else None
+        links: dict[str, str] = {}
+        for part in self._parts if token else ():
+            links |= part.links(self._base_url(addresses), token or "")
         if exposed := exposure(self._settings):
             logger.warning("%s", exposed)
-        lines = announcement(self._settings, addresses, self._state, self._consent, console, serving.loop_name())
+        lines = announcement(self._settings, addresses, self._state, self._consent, links, serving.loop_name())
         click.echo(lines)
 
     def _base_url(self, addresses: Addresses) -> str:
         return self._settings.public_url or addresses.direct
 
     def _add(self, exchange: LogEntry) -> None:
-        self._report.add(exchange)
-        self._tally.add(exchange)
+        for part in self._parts:
+            part.add(exchange)
         self._output.log(exchange)
 
+    def _progress(self) -> str | None:
+        return next((text for part in self._parts if (text := part.progress())), None)
 
-class RunReport:
-    """Told of the engine once it is built, and of every exchange. Rules of two banks with the same id count as one."""
+
+class LiveReports(RunPart):
+    """Says in the end what was compared while the sandbox served."""
 
     def __init__(self) -> None:
         self._engine: Engine | None = None
-        self._used: set[str] = set()
-        self._requests: set[tuple[str, str]] = set()
 
-    def begin(self, engine: Engine) -> None:
+    def begin(self, engine: Engine, say: Callable[[str], None]) -> None:
         self._engine = engine
-
-    def add(self, exchange: LogEntry) -> None:
-        if exchange.rule:
-            self._used.add(exchange.rule)
-        if exchange.source == "bank":
-            self._requests.add((exchange.method, exchange.path))
-
-    def progress(self) -> str | None:
-        """The progress of a recording in one line."""
-        if self._engine is None or not (recording := self._engine.parts.egress.recording):
-            return None
-        redacted = recording.redactions
-        parts = (
-            f"recorded {counted(recording.exchanges, 'exchange')}",
-            f"{counted(len(self._requests), 'request')} told apart",
-            "not redacted" if redacted is None else f"{counted(redacted, 'value')} redacted",
-        )
-        return ", ".join(parts)
+        if engine.parts.comparing:
+            engine.parts.comparing.report.say = say
 
     def end(self) -> Iterator[str]:
-        """After the last exchange: derives rules from what was recorded, and names the recorded rules nobody used."""
-        if self._engine is None:
-            return
-        if self._engine.parts.comparing:
+        if self._engine and self._engine.parts.comparing:
             yield from self._engine.parts.comparing.report.end()
-        recording = self._engine.parts.egress.recording
-        if recording and recording.exchanges:
-            yield f"{self.progress()}: {recording.file}"
-            if recording.noted:
-                yield f"{counted(recording.noted.total(), 'body', 'bodies')} not recorded:"
-                yield from (f"  {count} {kind}" for kind, count in recording.noted.most_common())
-            engine = self._engine
-            try:
-                yield from report_lines(
-                    derive(recording.directory, engine.interface, engine.schemas), recording.directory
-                )
-            except UserMistake as mistake:
-                yield f"the exchanges are kept, but no rules could be derived from them:\n{mistake}"
-                yield f"mend that, then: xs2a-sandbox derive {recording.directory}"
-        if recording and recording.lost:
-            yield f"{counted(recording.lost, 'exchange')} with the bank could not be written down: lost"
-        yield from unused_lines([self.used()])
-
-    def used(self) -> "Used":
-        """Which recorded rules there are, and what has answered."""
-        banks = self._engine.banks.all if self._engine else ()
-        rules = [rule for bank in banks for rule in bank.interface.rules if rule.tape]
-        return Used({rule.origin.place: rule.id for rule in rules}, self._used)  # banks may share cassettes
 
 
 class Used(NamedTuple):
@@ -221,21 +176,39 @@ class Used(NamedTuple):
     used: set[str]
 
 
-def unused_lines(processes: Sequence[Used]) -> Iterator[str]:
-    """Names the recorded rules that have answered in no process."""
-    recorded = {place: id for process in processes for place, id in process.recorded.items()}
-    used = set().union(*(process.used for process in processes))
-    if unused := {place: id for place, id in recorded.items() if id not in used}:
-        yield f"{counted(len(unused), 'recorded rule')} answered nothing:"
-        yield from (f"  {near(Path(place))}  {id}" for place, id in unused.items())
+class UnusedRules(RunPart):
+    """Names the recorded rules that have answered in no process. Rules of two banks with the same id count as one."""
+
+    def __init__(self) -> None:
+        self._engine: Engine | None = None
+        self._used: set[str] = set()
+
+    def begin(self, engine: Engine, say: Callable[[str], None]) -> None:
+        self._engine = engine
+
+    def add(self, exchange: LogEntry) -> None:
+        if exchange.rule:
+            self._used.add(exchange.rule)
+
+    def result(self) -> Used:
+        banks = self._engine.banks.all if self._engine else ()
+        rules = [rule for bank in banks for rule in bank.interface.rules if rule.tape]
+        return Used({rule.origin.place: rule.id for rule in rules}, self._used)  # banks may share cassettes
+
+    def sum_up(self, results: Sequence[Used]) -> Iterator[str]:
+        recorded = {place: id for process in results for place, id in process.recorded.items()}
+        used = set().union(*(process.used for process in results))
+        if unused := {place: id for place, id in recorded.items() if id not in used}:
+            yield f"{say_count(len(unused), 'recorded rule')} answered nothing:"
+            yield from (f"  {near(Path(place))}  {id}" for place, id in unused.items())
 
 
 class _Output:
     """Log lines on the standard output, all else on the standard error, where a terminal's last line is progress."""
 
-    def __init__(self, form: Literal["text", "json"], report: RunReport) -> None:
+    def __init__(self, form: Literal["text", "json"], progress: Callable[[], str | None]) -> None:
         self._form: Literal["text", "json"] = form
-        self._report = report
+        self._progress = progress
         # What click does for terminals takes three times as long as to write the line.
         self._lines = None if sys.stdout is None or sys.stdout.isatty() else LogWriter(sys.stdout)
         self._shows_progress = sys.stderr.isatty()
@@ -249,7 +222,7 @@ class _Output:
 
     def log(self, exchange: LogEntry) -> None:
         text = log_line.line(exchange, self._form, instant())
-        progress = self._report.progress() if self._shows_progress else None
+        progress = self._progress() if self._shows_progress else None
         if self._lines and not progress and not self._clear:
             self._lines.write(text)
             return

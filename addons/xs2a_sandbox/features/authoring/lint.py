@@ -1,0 +1,263 @@
+"""Checks cassettes, schemas and test data before a request comes: as they are written, and by trying them."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+
+from xs2a_sandbox.bank import TestData, loading, testdata
+from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.bank.testdata import Overlay, overlay
+from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled
+from xs2a_sandbox.cassette import Interface, Operation, Rule
+from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA
+from xs2a_sandbox.cassette.evaluation.expressions import chains
+from xs2a_sandbox.cassette.index import Index
+from xs2a_sandbox.cassette.matchers import Constraint
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.errors import Problem
+from xs2a_sandbox.features.authoring import lint_answers
+from xs2a_sandbox.features.authoring.examples import Example, Trial, trials
+from xs2a_sandbox.features.authoring.lint_answers import computed, dry_run, mismatch
+from xs2a_sandbox.features.authoring.lint_bodies import check_bodies
+from xs2a_sandbox.features.authoring.lint_members import Members, expressions
+from xs2a_sandbox.features.authoring.lint_oauth import check_oauth
+from xs2a_sandbox.recording import replay
+
+
+def new_problems(before: Sequence[Problem], after: Sequence[Problem]) -> list[Problem]:
+    # By their places, as texts may hold answers, which differ each time: identifiers, dates.
+    places = {(p.file, p.line, p.column, p.code) for p in before}
+    return [p for p in after if (p.file, p.line, p.column, p.code) not in places]
+
+
+def refusal(problems: Sequence[Problem], file: Path, interface: Interface) -> str:
+    """Says why the case in `file` is not kept, and what to do."""
+    return "\n".join(["nothing written:", *_lines(problems, file, interface)])
+
+
+def _lines(problems: Sequence[Problem], file: Path, interface: Interface) -> Iterator[str]:
+    own = [p for p in problems if p.file.resolve() == file.resolve()]
+    others = [p for p in problems if p not in own]
+    for document in others:
+        yield f"  {document.place}: this example of {_owner(document, interface)} would no longer hold: {document.text}"
+    if others:
+        yield "name a PATH or a query that leaves these requests alone, or give those rules a higher priority"
+    for document in own:
+        yield f"  the case's own example would not hold: {document.text}"
+    if own:
+        yield "name a request that the operation takes, as `xs2a-sandbox explain METHOD PATH` shows"
+
+
+def _owner(problem: Problem, interface: Interface) -> str:
+    """The rule or operation that stands there."""
+    entries: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
+    lines = {
+        entry.origin.document.line(entry.origin.pointer): entry.id
+        for entry in entries
+        if entry.origin.document.file == problem.file
+    }
+    above = [line for line in lines if line <= problem.line]
+    return lines[max(above)] if above else "another rule"
+
+
+WHERE = "where"
+
+
+def check_parameters(by: Rule | Operation, operation: Operation | None) -> Iterator[Problem]:
+    """`operation` is itself, or the one that a rule names."""
+    if operation and isinstance(by, Rule):
+        yield from _values(by, operation)
+    pattern = operation.pattern if operation else by.pattern
+    if pattern is None:
+        return
+    for pointer, text in expressions(by):
+        read = {keys[0] for root, keys in chains(text) if root == "path" and keys}
+        for name in sorted(key for key in read if isinstance(key, str) and key not in pattern.names):
+            lacking = f"the path {pattern.text} has no parameter {name}{_hint([name], pattern.names)}"
+            yield by.origin.problem(WHERE, lacking, pointer)
+
+
+def _values(rule: Rule, operation: Operation) -> Iterator[Problem]:
+    listing = [c for c in rule.constraints if c.place.part == "where" and c.values]
+    if not listing or any(all(_goes_with(c, alternative) for c in listing) for alternative in operation.where):
+        return
+    for constraint in listing:
+        if not any(_goes_with(constraint, alternative) for alternative in operation.where):
+            name, values = constraint.place.name, sorted(constraint.values or ())
+            taken = {
+                v
+                for alternative in operation.where
+                for c in alternative
+                if c.place == constraint.place
+                for v in sorted(c.values or ())
+            }
+            never = f"in {operation.id} the parameter {name} is never {' or '.join(values)}{_hint(values, taken)}"
+            yield rule.origin.problem(WHERE, never, ("match", "where", name))
+            return
+    together = " and ".join(f"{c.place.name} {' or '.join(sorted(c.values or ()))}" for c in listing)
+    yield rule.origin.problem(WHERE, f"{operation.id} never has {together} together", ("match", "where"))
+
+
+def _goes_with(constraint: Constraint, alternative: Collection[Constraint]) -> bool:
+    """Tells if one of the values that it asks for is one that the operation takes there."""
+    others = [other for other in alternative if other.place == constraint.place]
+    return any(all(other.fits((value,)) for other in others) for value in constraint.values or ())
+
+
+def _hint(words: Collection[str], names: Collection[str]) -> str:
+    near = next((hint for word in words if (hint := did_you_mean(word, names))), "")
+    return near or (f"; there are {', '.join(sorted(names))}" if names else "")
+
+
+UNUSED_TESTDATA = "unused-testdata"
+
+
+def find_unused(over: Overlay, interface: Interface) -> list[Problem]:
+    """Test data that nothing uses; what is bundled is left alone: it is not the user's to mend."""
+    problems = [
+        document.problem(
+            (name, id), UNUSED_TESTDATA, f"this takes nothing out: there is no {id} among the {name}", key=True
+        )
+        for document, name, id in over.idle
+    ]
+    for collection, id, text, below in (*_customers(over), *_payments(over, interface), *_transactions(over)):
+        origin = over.origins[collection, id]
+        if not origin.file.resolve().is_relative_to(bundled("cassettes")):
+            problems.append(origin.problem((collection, id, *below), UNUSED_TESTDATA, text, key=not below))
+    return problems
+
+
+type _Idle = Iterator[tuple[str, str, str, tuple[str | int, ...]]]
+"""Collection, id, what is wrong, and where below the entry."""
+
+
+def _customers(over: Overlay) -> _Idle:
+    accounts = over.collections.get("accounts", {}).values()
+    busy = {psu for account in accounts for psu in (account["psuId"], *account.get("signatories", ()))}
+    for id in over.collections.get("psus", {}).keys() - busy:
+        yield "psus", id, f"the customer {id} has no account and signs for none", ()
+
+
+def _payments(over: Overlay, interface: Interface) -> _Idle:
+    index = Index(interface)
+    for id, payment in over.collections.get("payments", {}).items():
+        service, product = payment["service"], payment["product"]
+        if index.find("GET", ("v1", service, product, id)).operation is None:
+            yield "payments", id, f"no operation reads {service} of the product {product}", ("product",)
+
+
+def _transactions(over: Overlay) -> _Idle:
+    """One entry is asked for by its id, whichever list it is in."""
+    for iban, account in over.collections.get("accounts", {}).items():
+        seen: Counter[str] = Counter()
+        for name, entries in account.get("transactions", {}).items():
+            for position, entry in enumerate(entries):
+                id = entry["transactionId"]
+                seen[id] += 1
+                if seen[id] > 1:
+                    text = f"another transaction of this account has the id {id}, too"
+                    yield "accounts", iban, text, ("transactions", name, position, "transactionId")
+
+
+def check(
+    settings: Settings, paths: Sequence[Path] = (), warn: Callable[[str], None] = lambda line: None
+) -> list[Problem]:
+    """All problems of the configured files, and of `paths` laid over them.
+
+    Nothing is tried before all of it can be read. `warn` is told of recorded rules that another layer replaces, which
+    may be meant so.
+    """
+    read = [loading.read(settings, paths, real) for real in settings.real_banks()]
+    for line in dict.fromkeys(
+        line for cassettes in read if cassettes.interface for line in replay.find_replaced(cassettes.interface)
+    ):
+        warn(line)
+    problems = [problem for cassettes in read for problem in _of_bank(settings, cassettes)]
+    return sorted(dict.fromkeys(problems), key=lambda p: (str(p.file), p.line, p.column))
+
+
+def _of_bank(settings: Settings, files: loading.LoadedFiles) -> list[Problem]:
+    interface, schemas, data = files.interface, files.schemas, files.testdata
+    if files.problems or interface is None or data is None:
+        return files.problems
+    problems = [*find_unused(overlay(files.data), interface), *check_oauth(interface)]
+    owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
+    for by in owners:
+        problems += lint_answers.check_fixed(by, interface, schemas)
+        problems += dry_run(by, interface, schemas, data, settings.clock)
+        problems += check_bodies(by, None if isinstance(by, Operation) else _operation(by, interface))
+    members = Members(interface, named(), data.collections)
+    for by in owners:
+        operation = by if isinstance(by, Operation) else interface.operations.get(by.operation or "")
+        # A later layer may let an operation take less than a rule below it was written for.
+        if operation is None or _layer(operation, files) <= _layer(by, files):
+            problems += check_parameters(by, operation)
+        problems += members.check(by)
+    for made_for, tried in _testdata(files, data):
+        for trial in trials(
+            interface, schemas, made_for, clock=settings.clock, static_data=settings.static_data, tried=tried
+        ):
+            problems += _of_trial(trial, files, interface)
+    return problems
+
+
+def _testdata(files: loading.LoadedFiles, data: TestData) -> Iterator[tuple[TestData, Callable[[Example], bool]]]:
+    """Test data, and which examples are made for them: the dialect's own for those of the dialect.
+
+    The examples of bundled scenarios and quirks are made for the bundled ones, and left out where there are others.
+    """
+    (folder,), *_ = files.layers
+    dialect = loading.testdata_of(folder, files.interface.foundation if files.interface else ())
+    is_usual = _same(files.data, [bundled("cassettes") / TESTDATA])
+    yield data, lambda entry: _layer(entry.owner, files) > 0 and (is_usual or not _is_bundled(entry.owner))
+    if files.interface and files.interface.quirks:  # which are there for the dialect not to answer as it says
+        return
+    theirs = data if _same(files.data, [dialect]) else testdata.load([dialect])
+    yield theirs, lambda entry: _layer(entry.owner, files) <= 0
+
+
+def _same(files: Sequence[Path], others: Sequence[Path]) -> bool:
+    return [file.read_bytes() for file in files] == [file.read_bytes() for file in others]
+
+
+def _operation(rule: Rule, interface: Interface) -> Operation | None:
+    """The one whose requests the rule answers: the one that it names, or that has its method and its path."""
+    if rule.operation or rule.pattern is None:
+        return interface.operations.get(rule.operation or "")
+    same = (
+        operation for operation in interface.operations.values() if operation.pattern.segments == rule.pattern.segments
+    )
+    return next((operation for operation in same if rule.methods == {operation.method}), None)
+
+
+def _of_trial(trial: Trial, files: loading.LoadedFiles, interface: Interface) -> Iterator[Problem]:
+    owner, place = trial.entry.owner, ("examples", trial.entry.number)
+    by = interface.entry(trial.exchange.rule) if trial.exchange and trial.exchange.rule else None
+    for source, reason in trial.mismatches:
+        at_text = (by and mismatch(by, source, reason)) or mismatch(owner, source, reason)
+        yield at_text or owner.origin.problem("template", computed(source, reason), place)
+    if trial.failure:
+        yield owner.origin.problem("template", f"the answer to this cannot be written: {trial.failure}", place)
+        return
+    # Later layers are meant to win.
+    is_overruled = by is not None and _layer(by, files) > _layer(owner, files)
+    if owner.behaviour.bank or is_overruled:
+        return
+    for complaint in trial.complaints:
+        yield owner.origin.problem("example", complaint, place)
+    if interface.quirks:  # what banks say then is not what their schemas say
+        return
+    if by and trial.response and (wrong := lint_answers.complaint(trial.response, by, interface, files.schemas)):
+        yield owner.origin.problem("answer-schema", f"in the answer to this, {wrong}", place)
+
+
+def _is_bundled(owner: Operation | Rule) -> bool:
+    """Tells if it is of a scenario or quirk that is bundled."""
+    file = owner.origin.document.file
+    return any(file.is_relative_to(bundled("cassettes") / folder) for folder in (SCENARIOS, QUIRKS))
+
+
+def _layer(by: Operation | Rule, files: loading.LoadedFiles) -> int:
+    """The number of its layer; those that the dialect extends are below 0."""
+    return files.interface.layers.get(by.id, 0) if files.interface else 0

@@ -1,0 +1,209 @@
+"""Finds misspelled members in expressions and effects: those that no request, result or document has."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from xs2a_sandbox.cassette import Interface, Operation, Rule
+from xs2a_sandbox.cassette.answers import Action, Effect
+from xs2a_sandbox.cassette.evaluation.expressions import Key, chains
+from xs2a_sandbox.cassette.handler import Handler, is_computed
+from xs2a_sandbox.cassette.model import Pointer, answers
+from xs2a_sandbox.documents.json_schema import Node
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.errors import Problem
+from xs2a_sandbox.features.authoring.lint_answers import texts
+from xs2a_sandbox.state import documents
+
+type Shape = Mapping[str, "Shape | None"]
+"""The members of a value by name, `*` for any; None where there may be whatever."""
+
+_ANY = "*"
+_COMPUTED = ("status", "headers", "body", "text", "values")
+"""Keys of an answer whose texts may hold expressions."""
+CLIENT: Shape = dict.fromkeys(
+    "name organisation roles kind country authority issuer serial fingerprint validFrom validUntil".split()
+)
+"""The members of `request.client`, a client certificate."""
+
+_ROOTS: Mapping[str, Shape] = {
+    "request": {**dict.fromkeys(("method", "path", "url", "host", "text", "door")), "client": CLIENT},
+    "session": dict.fromkeys(("id", "url")),
+    "clock": dict.fromkeys(("now", "today")),
+    "error": dict.fromkeys(("name", "status", "code", "number", "text", "path")),
+    "answer": dict.fromkeys(("status", "body")),
+}
+
+
+class Members:
+    """The names that there are in one interface: of handlers, of documents of the state, and the cassettes' own."""
+
+    def __init__(self, interface: Interface, handlers: Mapping[str, Handler], testdata: Collection[str]) -> None:
+        self._interface = interface
+        self._handlers = handlers
+        self._owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
+        effects = [effect for by in self._owners for effect in by.behaviour.effects if isinstance(effect, Effect)]
+        read = {keys[0] for _, _, (root, keys) in self._every_chain() if root in ("state", "testdata") and keys}
+        set_, bundled = {e.collection for e in effects}, documents.collections()
+        # What is both written and read, under whatever name, is meant.
+        uses = {e.collection: e.collection in read for e in effects} | dict.fromkeys(map(str, read - set_), False)
+        own = {name for name, is_meant in uses.items() if is_meant or not did_you_mean(name, bundled)}
+        self._collections = bundled | own | set(testdata)
+        self._set = {(e.collection, e.members[0]) for e in effects if e.members and not self._misspells(e)}
+        state = {name: {_ANY: self._document(name)} for name in self._collections}
+        self._shapes: dict[str, Shape | None] = {**_ROOTS, "state": state, "testdata": state | {"rates": {_ANY: None}}}
+
+    def check(self, by: Operation | Rule) -> Iterator[Problem]:
+        """Finds what one of them reads and sets and nothing has."""
+        shapes = dict(self._shapes)
+        if (result := self._result(by)) is not None:
+            shapes["result"] = result
+        shapes["let"] = self._let(by)
+        for pointer, text in expressions(by):
+            for root, keys in chains(text):
+                if wrong := _unknown(shapes[root], keys, root) if root in shapes else _headers(root, keys):
+                    yield by.origin.problem("member", wrong, pointer)
+        for number, effect in enumerate(by.behaviour.effects):
+            if not isinstance(effect, Effect):
+                continue
+            for below, wrong in self._effect(effect, by.origin.written["effects"][number]):
+                yield by.origin.problem("member", wrong, ("effects", number, *below))
+
+    def _every_chain(self) -> Iterator[tuple[Operation | Rule, Pointer, tuple[str, tuple[Key, ...]]]]:
+        for by in self._owners:
+            for pointer, text in expressions(by):
+                for chain in chains(text):
+                    yield by, pointer, chain
+
+    def _document(self, collection: str) -> Shape | None:
+        schema = documents.schema_of(collection)
+        if schema is None:
+            return None
+        return {
+            **dict.fromkeys(name for other, name in self._set if other == collection),
+            **(_shape(schema.node) or {}),
+        }
+
+    def _misspells(self, effect: Effect) -> str:
+        """The member of a document that is probably meant instead of the one that is set, as a hint."""
+        schema = documents.schema_of(effect.collection)
+        names = (_shape(schema.node) or {}) if schema else {}
+        return did_you_mean(effect.members[0], names) if effect.members[0] not in names else ""
+
+    def _result(self, by: Operation | Rule) -> Shape | None:
+        operation = by if isinstance(by, Operation) else self._interface.operations.get(by.operation or "")
+        handler = self._handlers.get(by.behaviour.handler or (operation.behaviour.handler if operation else "") or "")
+        return handler.result if handler else None
+
+    def _let(self, by: Operation | Rule) -> Shape:
+        results = [action for action in by.behaviour.effects if isinstance(action, Action) and action.result]
+        shapes = {
+            str(action.result): self._handlers[action.name].result
+            for action in results
+            if action.name in self._handlers
+        }
+        return {**dict.fromkeys(by.origin.written.get("let", ())), **shapes}
+
+    def _effect(self, effect: Effect, written: Mapping[str, Any]) -> Iterator[tuple[Pointer, str]]:
+        key = "set" if "set" in written else "delete"
+        if effect.collection not in self._collections:
+            hint = did_you_mean(effect.collection, self._collections)
+            yield (key,), f"nothing reads state.{effect.collection}{hint}"
+            return
+        schema = documents.schema_of(effect.collection)
+        if schema is None or key == "delete":
+            return
+        value = written["to"]
+        if effect.members:
+            if hint := self._misspells(effect):
+                yield ("set",), f"a document of {effect.collection} has no {effect.members[0]}{hint}"
+                return
+            for name in reversed(effect.members):
+                value = {name: value}
+        elif isinstance(value, dict):
+            names = _shape(schema.node) or {}
+            for name in value:
+                if hint := did_you_mean(name, names) if name not in names else "":
+                    yield ("to", name), f"a document of {effect.collection} has no {name}{hint}"
+        for complaint in sorted(schema.complaints(value), key=str):
+            pointer = complaint.pointer[len(effect.members) :]
+            is_missing = complaint.code == "missing-key"
+            # What is computed is known when it is; what a member is set of has the others already.
+            if (is_missing and effect.members) or is_computed(value, complaint.pointer):
+                continue
+            yield ("to", *pointer), f"{complaint.text}, says the schema {schema.name}"
+
+
+def _shape(node: Node, depth: int = 4) -> Shape | None:
+    """The members that a schema names; None where it says nothing of them."""
+    node = node.resolved()
+    if not depth:
+        return None
+    if "items" in node.schema:
+        return {_ANY: _shape(node.at(node.schema["items"]), depth - 1)}
+    others = node.schema.get("additionalProperties")
+    if isinstance(others, dict):
+        return {_ANY: _shape(node.at(others), depth - 1)}
+    properties = node.schema.get("properties")
+    return {name: _shape(node.at(schema), depth - 1) for name, schema in properties.items()} if properties else None
+
+
+def _unknown(shape: Shape | None, keys: tuple[Key, ...], so_far: str) -> str | None:
+    """Says which of the keys leads to nothing."""
+    for key in keys:
+        if shape is None:
+            return None
+        if isinstance(key, str) and key not in shape and _ANY not in shape:
+            hint = did_you_mean(key, shape) or (f"; there are {', '.join(sorted(shape))}" if len(shape) < 12 else "")
+            return f"{so_far} has no {key}{hint}"
+        if not isinstance(key, str) and _ANY not in shape:
+            return None
+        shape = shape[key] if isinstance(key, str) and key in shape else shape[_ANY]
+        so_far = f"{so_far}.{key}" if isinstance(key, str) else f"{so_far}[…]"
+    return None
+
+
+def _headers(root: str, keys: tuple[Key, ...]) -> str | None:
+    name = keys[0] if keys else None
+    if root == "headers" and isinstance(name, str) and name != name.lower():
+        return f"headers has no {name}; did you mean {name.lower()}? Names of headers are in lower case here"
+    return None
+
+
+def expressions(by: Operation | Rule) -> Iterator[tuple[Pointer, str]]:
+    """Places below the rule or operation, and the text there that may be computed."""
+    written = by.origin.written
+    if isinstance(by, Rule) and by.when_text:
+        yield ("match", "when"), braced(by.when_text)
+    for below, _ in answers(by):
+        answer = written[below[0]] if len(below) == 1 else written[below[0]][below[1]]
+        if "when" in answer:
+            yield (*below, "when"), braced(answer["when"])
+        for key in _COMPUTED if answer.get("raw") is not True else ():
+            yield from _braces(answer.get(key), (*below, key))
+    yield from _braces(written.get("let"), ("let",))
+    for number, step in enumerate(_list(written.get("require"))):
+        pointer: Pointer = ("require", number) if isinstance(written["require"], list) else ("require",)
+        if "that" in step:
+            yield (*pointer, "that"), braced(step["that"])
+        yield from _braces(step.get("values"), (*pointer, "values"))
+    for number, effect in enumerate(written.get("effects", ())):
+        for key in ("to", "with"):
+            yield from _braces(effect.get(key), ("effects", number, key))
+        if "when" in effect:
+            yield ("effects", number, "when"), braced(effect["when"])
+    if "amend" in written:
+        for key in ("status", "headers", "body", "patch"):
+            yield from _braces(written["amend"].get(key), ("amend", key))
+
+
+def _list(require: Any) -> Sequence[Any]:
+    """The steps of what is required; a rule may say `none`."""
+    return require if isinstance(require, list) else [require] if isinstance(require, dict) else []
+
+
+def _braces(value: Any, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:
+    return ((place, text) for place, text in texts(value, pointer) if "{{" in text)
+
+
+def braced(condition: str) -> str:
+    return "{{ " + condition + " }}"

@@ -1,0 +1,303 @@
+"""Writes a cassette to begin a case with: its operation, a request that fits, and an answer to edit."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from os.path import relpath
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+from urllib.parse import urlsplit
+
+from xs2a_sandbox.bank import TestData, loading
+from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.cassette import Call, Interface, Operation
+from xs2a_sandbox.cassette.answers import without_nulls
+from xs2a_sandbox.cassette.call import Session
+from xs2a_sandbox.cassette.evaluation.expressions import render
+from xs2a_sandbox.cassette.matchers import sample
+from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL
+from xs2a_sandbox.cassette.requirements import header_name
+from xs2a_sandbox.cassette.schema_names import fill_name, names_by_status
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.files import writing
+from xs2a_sandbox.documents.json_pointer import leaves
+from xs2a_sandbox.documents.yaml_writer import yaml_line, yaml_text
+from xs2a_sandbox.errors import ConfigError, UserMistake
+from xs2a_sandbox.explain.candidates import nearest
+from xs2a_sandbox.explain.hints import free_id
+from xs2a_sandbox.features.authoring import lint
+from xs2a_sandbox.features.authoring.case_from_exchange import case_from
+from xs2a_sandbox.features.authoring.samples import of_schema
+from xs2a_sandbox.http import Request
+from xs2a_sandbox.http.target import Target, split_target
+from xs2a_sandbox.journal.journal import Journaled
+from xs2a_sandbox.state import MemoryStore, Transaction
+from xs2a_sandbox.state.session import DEFAULT
+
+NO_BODY = object()
+
+_HEAD = """\
+# A case of your own. The sandbox answers what fits `match` with `respond`; `xs2a-sandbox lint` runs the examples.
+cassette: 1
+{title}
+rules:
+  - id: {id}
+    doc: Say here what your app has to do with this answer
+"""
+_NARROWER = """\
+# As it stands it answers all these requests. Take the mark from one of these lines to narrow it down:
+"""
+_LIVELIER = """\
+# headers: {Retry-After: "120"}
+# delay: 2s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The request that a case is for, and the answer that it gives.
+
+    `match` names the operation, or method and path, and what else is asked for; `request` is the example's.
+    `narrower` are further keys of `match`, which are written as comments.
+    """
+
+    id: str
+    title: str
+    match: Mapping[str, Any]
+    request: Mapping[str, Any]
+    status: int
+    body: Any = NO_BODY
+    nulls: str | None = None
+    narrower: Mapping[str, Any] = field(default_factory=dict)
+
+
+def text(draft: Draft, schema: str | None = None) -> str:
+    """`schema` is the path of the cassettes' JSON Schema, for editors."""
+    parts = [schema_line(schema)] if schema else []
+    parts.append(_HEAD.format(title=yaml_text({"title": draft.title}), id=draft.id))
+    narrower = "".join(f"# {key}: {yaml_line(value)}\n" for key, value in draft.narrower.items())
+    parts.append(_key("match", yaml_text(draft.match) + _NARROWER + narrower))
+    answer: dict[str, Any] = {"status": draft.status, **({"nulls": draft.nulls} if draft.nulls else {})}
+    body = "" if draft.body is NO_BODY else yaml_text({"body": draft.body})
+    parts.append(_key("respond", yaml_text(answer) + _LIVELIER + body))
+    parts.append(_key("examples", yaml_text([{"request": draft.request, "expect": {"status": draft.status}}])))
+    return "".join(parts)
+
+
+def schema_line(schema: str) -> str:
+    """The line that tells editors which JSON Schema the file has."""
+    return f"# yaml-language-server: $schema={schema}\n"
+
+
+def _key(name: str, below: str) -> str:
+    return f"    {name}:\n" + indent(below, " " * 6)
+
+
+ANY = "any"
+"""A path parameter, where it does not matter."""
+_SENT_ANYWAY = ("x-request-id", "psu-ip-address")
+_SHOWN = 3
+
+
+def write(settings: Settings, method: str, path: str, status: int | None = None, file: Path | None = None) -> Path:
+    """The file that was written: `file`, or one in the folder of one's own cases.
+
+    Raises UserMistake: no operation has that path, the file is there, another rule answers these requests already, or
+    an example of the case, or of another one, would not hold.
+    """
+    files = loading.read(settings)
+    interface, data = files.whole()
+    draft = drafted(interface, files.schemas, data, method.upper(), path, status)
+    return _save(settings, interface, draft.id, file, lambda schema: text(draft, schema))
+
+
+def write_exchange(settings: Settings, entry: Journaled, file: Path | None = None) -> Path:
+    """Writes, as `write` does, a case that answers what was asked there with what was answered.
+
+    Raises UserMistake: of the exchange not all was kept, the file is there, another rule answers these requests, or an
+    example of another case would not hold.
+    """
+    interface, _ = loading.read(settings).whole()
+    rule = case_from(entry, interface)
+    rule["id"] = free_id(interface, rule["id"])
+    case = {"cassette": 1, "title": f"{entry.method} {entry.path}, as answered once", "rules": [rule]}
+
+    def written(schema: str | None) -> str:
+        return (schema_line(schema) if schema else "") + yaml_text(case)
+
+    # What a real bank has answered need not be what the operation takes: that is for its author to say.
+    return _save(settings, interface, rule["id"], file, written, judge=False)
+
+
+def _save(
+    settings: Settings,
+    interface: Interface,
+    id: str,
+    file: Path | None,
+    written: Callable[[str | None], str],
+    *,
+    judge: bool = True,
+) -> Path:
+    """Writes the file, and removes it where it does not go with the rest; with `judge` its own example counts too."""
+    file = file or Path.cwd() / loading.OWN / loading.CASES / f"{id}.yaml"
+    if file.suffix != ".yaml":
+        raise ConfigError(f"{file} must end in .yaml, as all cassettes do")
+    schema = Path.cwd() / "schemas" / "cassette.schema.json"
+    schema_path = relpath(schema, file.parent) if schema.is_file() else None
+    before = lint.check(settings)
+    with writing(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with file.open("x", encoding="utf-8") as stream:
+                stream.write(written(schema_path))
+        except FileExistsError:
+            raise UserMistake(f"nothing written: {file} is there already; name another file with --to") from None
+    layered = any(file.resolve().is_relative_to(p.resolve()) for layer in loading.layers(settings) for p in layer)
+    paths = [] if layered else [file]
+    if problems := loading.check(settings, paths):
+        file.unlink()
+        raise UserMistake(
+            "nothing written, because it does not go with the other cassettes:\n" + "\n".join(map(str, problems))
+        )
+    after = lint.new_problems(before, lint.check(settings, paths))
+    if problems := [problem for problem in after if judge or problem.file.resolve() != file.resolve()]:
+        file.unlink()
+        raise UserMistake(lint.refusal(problems, file, interface))
+    return file
+
+
+def drafted(
+    interface: Interface, schemas: Schemas, data: TestData, method: str, path: str, status: int | None
+) -> Draft:
+    """Raises UserMistake, naming the nearest operations, where none has that path."""
+    url = urlsplit(path)
+    target = split_target(url.path + (f"?{url.query}" if url.query else ""))
+    operation, parameters = _operation(interface, method, target)
+    if status is None:
+        status = next((a.status for a in operation.behaviour.respond if isinstance(a.status, int)), 200)
+    where = {name: value for name, value in parameters.items() if value is not None}
+    request = _request(operation, where, schemas, data)
+    query = dict(target.query)
+    narrower: dict[str, Any] = {"headers": {"PSU-ID": "anna"}}
+    if query:
+        request["query"] = {**request.get("query", {}), **query}
+    elif "query" in request:
+        narrower["query"] = request["query"]
+    if (body := request.get("body")) is not None:
+        members = [(pointer, value) for pointer, value in leaves(body) if value is not None]
+        narrower["body"] = dict(members[:_SHOWN])
+    narrower["when"] = "state.payments | length > 5"
+    answer, nulls = _answer(operation, interface, schemas, status)
+    return Draft(
+        id=free_id(interface, f"{operation.id}-{status}"),
+        title=f"{method} {operation.pattern.text}",
+        match={"operation": operation.id} | {k: v for k, v in (("where", where), ("query", query)) if v},
+        request=request,
+        status=status,
+        body=answer,
+        nulls=nulls,
+        narrower=narrower,
+    )
+
+
+def _operation(interface: Interface, method: str, target: Target) -> tuple[Operation, Mapping[str, str | None]]:
+    """The most literal one, and its path parameters, None for those that are left open: `{account-id}`."""
+    fitting = [
+        (operation, parameters)
+        for operation in interface.operations.values()
+        if operation.method == method
+        for start in range(len(target.segments))
+        if (parameters := _fit(operation, target.segments[start:])) is not None
+    ]
+    if fitting:
+        return max(fitting, key=lambda scored: scored[0].pattern.rank)
+    path = "/" + "/".join(target.segments)
+    nobody = Transaction(MemoryStore(), DEFAULT, lambda _: {})
+    call = Call(Request(method, path), target, Session(DEFAULT, ""), Clock(), nobody)
+    operations = list(interface.operations.values())
+    lines = [
+        f"  {one.entry.method} {one.entry.pattern.text} ({one.entry.id})"
+        for one in nearest(operations, interface, call, _SHOWN)
+        if isinstance(one.entry, Operation)
+    ]
+    raise UserMistake(f"no operation is {method} {path}; these come nearest:\n" + "\n".join(lines))
+
+
+def _fit(operation: Operation, segments: tuple[str, ...]) -> dict[str, str | None] | None:
+    parameters: dict[str, str | None] = {}
+    pattern = operation.pattern.segments
+    if len(segments) != len(pattern) and not (pattern and pattern[-1].kind == TAIL and len(segments) > len(pattern)):
+        return None
+    for position, segment in enumerate(pattern):
+        word = "/".join(segments[position:]) if segment.kind == TAIL else segments[position]
+        if segment.kind == LITERAL and word != segment.text:
+            return None
+        if segment.kind != LITERAL:
+            parameters[segment.text] = None if word.startswith("{") else word
+    values = {name: value for name, value in parameters.items() if value is not None}
+    return parameters if any(_takes(alternative, values) for alternative in operation.where) else None
+
+
+def _request(operation: Operation, where: Mapping[str, str], schemas: Schemas, data: TestData) -> dict[str, Any]:
+    """A request that the operation's requirements take."""
+    required = [constraint for step in operation.require.steps for constraint in step.constraints]
+    request: dict[str, Any] = {}
+    fitting = next((a for a in operation.where if _takes(a, where)), ())
+    listed = {c.place.name for c in operation.where[0]} if fitting == operation.where[0] else set()
+    values = {c.place.name: sample(c.spec) for c in fitting} | dict(where)
+    open_ones = {name: values.get(name) or ANY for name in operation.pattern.names if name not in {*where, *listed}}
+    if open_ones:
+        request["where"] = open_ones
+    consents = data.at(Clock().today()).get("consents", {})
+    valid = next((id for id, consent in consents.items() if consent["role"] == "valid"), None)
+    headers = {
+        header_name(c.place.name): valid if c.place.name == "consent-id" and valid else sample(c.spec)
+        for c in required
+        if c.place.part == "headers" and c.place.name not in _SENT_ANYWAY and not c.fits(())
+    }
+    query = {c.place.name: sample(c.spec) for c in required if c.place.part == "query" and not c.fits(())}
+    request |= {key: value for key, value in (("headers", headers), ("query", query)) if value}
+    for step in operation.require.steps:
+        if step.schema and not step.optional:
+            request["body"] = of_schema(schemas[fill_name(step.schema, values)].node)
+    return request
+
+
+def _takes(alternative: Any, where: Mapping[str, str]) -> bool:
+    return all(c.place.name not in where or c.fits((where[c.place.name],)) for c in alternative)
+
+
+def _answer(operation: Operation, interface: Interface, schemas: Schemas, status: int) -> tuple[Any, str | None]:
+    """The body, and what becomes of its nulls."""
+    name = names_by_status(operation, None).get(str(status))
+    if status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+        return NO_BODY, None
+    if name:
+        schema = schemas[name]
+        whole = of_schema(schema.node)
+        bare = without_nulls(whole)
+        return (bare, "fill") if bare != whole and schema.accepts(schema.fill(bare)) else (whole, None)
+    if status < HTTPStatus.BAD_REQUEST:
+        return {}, None
+    return _error(operation, interface, status), None
+
+
+def _error(operation: Operation, interface: Interface, status: int) -> Any:
+    """An error as the dialect says it; with the code that the operation has for that status, if it has one."""
+    handler = named().get(operation.behaviour.handler or "")
+    names = sorted(handler.with_options(operation.behaviour.options or {}).raises) if handler else []
+    usual = [interface.errors[name] for name in (*names, "format-error", "busy") if name in interface.errors]
+    row = next((error for error in usual if error.status(operation.id) == status and error.body is None), None)
+    phrase = next((standard.phrase for standard in HTTPStatus if standard == status), "Error")
+    error = {
+        "name": row.name if row else "",
+        "status": status,
+        "code": row.code(operation.id) if row else phrase.upper().replace(" ", "_").replace("-", "_").replace("'", ""),
+        "number": row.number(operation.id) if row else "NUMBER",
+        "text": "what the bank says then",
+        "path": None,
+    }
+    return render(interface.every_error.body, {"error": error, "headers": {}})

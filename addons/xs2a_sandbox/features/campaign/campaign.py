@@ -1,0 +1,328 @@
+"""The whole campaign: learn, plan, run each fault in a session of its own, judge, and keep the results."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from queue import Queue
+from typing import Protocol
+
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.config.readers import seconds as read_seconds
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.campaign import bank, judge
+from xs2a_sandbox.features.campaign.command import Command, Stopped
+from xs2a_sandbox.features.campaign.judge import AppFinding, Case, Learned
+from xs2a_sandbox.features.campaign.plan import BUDGET, UNREACHED, Plan, PlannedFault, plan
+from xs2a_sandbox.features.campaign.run import Observed, RunSession
+from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
+from xs2a_sandbox.wording import say_count
+
+_LEAST_SECONDS, _MOST_SECONDS = 30.0, 600.0
+_PAUSE = 1.0
+"""Seconds between two looks whether somebody wants to stop."""
+_LONGER = 10
+"""Times the fault-free run that a run may take."""
+_SESSION = "campaign-{}"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultResult:
+    """What came of one fault. `statuses` are the exit statuses of the run and of the one after it."""
+
+    fault: InjectedFault
+    order: Mapping[str, object] | None
+    findings: tuple[AppFinding, ...] = ()
+    statuses: tuple[int | None, ...] = ()
+    seconds: float = 0.0
+    is_reached: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All that a campaign has found: the results in the order of their points, and what was left out, by why.
+
+    `again` are the words of the campaign's own command that the next one needs, too.
+    """
+
+    command: str
+    calls: Mapping[str, int]
+    results: tuple[FaultResult, ...]
+    left_out: Mapping[str, int]
+    seconds: float
+    warnings: tuple[str, ...] = ()
+    again: tuple[str, ...] = ("xs2a-sandbox", "campaign")
+
+    @property
+    def findings(self) -> list[FaultResult]:
+        return [result for result in self.results if result.findings]
+
+
+class KeptResults(Protocol):
+    """Where results are kept, so that a campaign that was interrupted goes on."""
+
+    def begin(self, plan: Plan) -> dict[InjectedFault, FaultResult]:
+        """The results that there are already of such a plan."""
+        ...
+
+    def add(self, result: FaultResult) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far it is; `left` are the seconds that it will take at most, as far as one can tell."""
+
+    done: int
+    of: int
+    with_findings: int
+    left: float
+
+
+@dataclass(slots=True)
+class Campaign:
+    """A `command` that is run against a bank.
+
+    The bank is the sandbox at `url`, or one of its own for each of the `jobs`, started with `flags`, in a folder in
+    `scratch`. It ends after `budget` seconds; a run after `timeout`; a `slow` answer takes so long.
+    """
+
+    command: Command
+    interface: Interface
+    scratch: Path
+    flags: Sequence[str] = ()
+    url: str | None = None
+    confdir: Path = field(default_factory=Path)
+    jobs: int = 1
+    budget: float | None = None
+    timeout: float | None = None
+    slow: str = "2s"
+    choose: Callable[[Sequence[PlannedFault]], list[PlannedFault]] = list
+    tell: Callable[[Progress], None] = lambda progress: None
+    note: Callable[[str], None] = lambda text: None
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, kept: KeptResults) -> Results:
+        """Raises UserMistake where the command fails by itself, calls no bank, or nothing could go wrong."""
+        started = time.monotonic()
+        with self._sandboxes() as sandboxes:
+            learned, approvals = self._learn(sandboxes[0])
+            usual = learned.first.seen
+            made = plan(self.interface, usual, approvals, self.slow, with_quirks=self.url is None)
+            made = replace(made, faults=_choose(made.faults, self.choose))
+            there = kept.begin(made)
+            todo = [planned for planned in made.faults if planned.fault not in there]
+            calls, operations = say_count(len(usual.calls), "call"), say_count(len(usual.counts), "operation")
+            text = f"{calls} of {operations}, {say_count(len(made.faults), 'fault')}"
+            self.note(text + (f", {len(there)} of them tried before" if there else ""))
+            results = {**there, **self._try_all(sandboxes, learned, todo, kept, started)}
+        return self._results(learned, made, results, started)
+
+    def run_one(self, fault: InjectedFault, order: Mapping[str, object] | None) -> Results:
+        """Tries one fault alone, whatever the plan. Raises UserMistake."""
+        started, planned = time.monotonic(), PlannedFault(fault, order)
+        with self._sandboxes() as sandboxes:
+            learned, _ = self._learn(sandboxes[0])
+            result = self._try(sandboxes[0], learned, planned, 1)
+        return self._results(learned, Plan([planned]), {fault: result}, started)
+
+    def _results(
+        self, learned: Learned, made: Plan, results: Mapping[InjectedFault, FaultResult], started: float
+    ) -> Results:
+        tried = [results[planned.fault] for planned in made.faults if planned.fault in results]
+        left_out = Counter(made.left_out)
+        left_out[UNREACHED] += sum(not result.is_reached for result in tried)
+        left_out[BUDGET] += len(made.faults) - len(tried)
+        reached = tuple(result for result in tried if result.is_reached)
+        if not reached:
+            raise UserMistake("the campaign has let nothing go wrong: " + _why_nothing(left_out))
+        warnings = []
+        if not learned.passes_again:
+            text = f"run twice in a row the command ends with status {learned.second.ended.status}"
+            warnings.append(f"{text}, so that nothing is said about the next run after a fault")
+        return Results(
+            str(self.command),
+            learned.first.seen.counts,
+            tuple(sorted(reached, key=_place_in(learned))),
+            {why: count for why, count in left_out.items() if count},
+            time.monotonic() - started,
+            tuple(warnings),
+        )
+
+    # -- learning
+
+    def _learn(self, sandbox: bank.SandboxAddresses) -> tuple[Learned, int]:
+        """The fault-free run, twice in one session, and the times that a customer approved. Raises UserMistake."""
+        limit = self.timeout or _MOST_SECONDS
+        with self._session(sandbox, 0, limit) as session:
+            first = session.run()
+            _check(first)
+            for call in first.seen.calls:
+                _ = call.whole  # while the journal has it
+            frequency = _frequency(session, first)
+            second = session.run()
+        return Learned(first, second, frequency), first.approvals
+
+    # -- trying
+
+    def _try_all(
+        self,
+        sandboxes: Sequence[bank.SandboxAddresses],
+        learned: Learned,
+        todo: Sequence[PlannedFault],
+        kept: KeptResults,
+        started: float,
+    ) -> dict[InjectedFault, FaultResult]:
+        results: dict[InjectedFault, FaultResult] = {}
+        lock, began, free = threading.Lock(), time.monotonic(), Queue[bank.SandboxAddresses]()
+        for sandbox in sandboxes:
+            free.put(sandbox)
+
+        def work(number: int, planned: PlannedFault) -> None:
+            if self.budget is not None and time.monotonic() - started > self.budget:
+                return
+            sandbox = free.get()
+            try:
+                result = self._try(sandbox, learned, planned, number)
+            except Stopped:
+                return
+            finally:
+                free.put(sandbox)
+            with lock:
+                results[planned.fault] = result
+                kept.add(result)
+                left = (time.monotonic() - began) / len(results) * (len(todo) - len(results))
+                if self.budget is not None:
+                    left = min(left, max(0.0, self.budget - (time.monotonic() - started)))
+                self.tell(
+                    Progress(len(results), len(todo), sum(bool(tried.findings) for tried in results.values()), left)
+                )
+
+        executor = ThreadPoolExecutor(self.jobs)
+        try:
+            waiting: set[Future[None]] = {
+                executor.submit(work, number, planned) for number, planned in enumerate(todo, 1)
+            }
+            while waiting:
+                # A ^C that comes as Python begins to wait is heard when it looks again.
+                done, waiting = wait(waiting, _PAUSE, FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+        except KeyboardInterrupt:
+            self._stop.set()
+            raise
+        finally:
+            executor.shutdown(cancel_futures=True)
+        return results
+
+    def _try(self, sandbox: bank.SandboxAddresses, learned: Learned, planned: PlannedFault, number: int) -> FaultResult:
+        fault = planned.fault
+        limit = self.timeout or max(_LEAST_SECONDS, _LONGER * learned.first.ended.seconds + 2 * read_seconds(self.slow))
+        if planned.order is None:
+            return self._try_quirk(learned, planned, number, limit)
+        with self._session(sandbox, number, limit) as session:
+            run = session.run(fault, planned.order)
+            if not run.hits:
+                return FaultResult(fault, planned.order, is_reached=False)
+            findings = judge.findings(Case(learned, fault, run))
+            session.lift()
+            after = session.run()
+            findings += [
+                finding for finding in judge.findings(Case(learned, fault, run, after)) if finding not in findings
+            ]
+        return _result(planned, findings, run, after)
+
+    def _try_quirk(self, learned: Learned, planned: PlannedFault, number: int, limit: float) -> FaultResult:
+        """Tries it at a bank that is like that all the time: there is no run after it without."""
+        confdir = self.scratch / f"bank-{number}"
+        with (
+            bank.of_its_own(confdir, (*self.flags, "--quirk", planned.fault.name)) as sandbox,
+            self._session(sandbox, number, limit) as session,
+        ):
+            run = session.run(planned.fault)
+            findings = judge.findings(Case(learned, planned.fault, run))
+        return _result(planned, findings, run, None)
+
+    def _session(self, sandbox: bank.SandboxAddresses, number: int, limit: float) -> RunSession:
+        folder = self.scratch / f"run-{number}"
+        return RunSession(sandbox, _SESSION.format(number), self.command, limit, folder, self._stop)
+
+    @contextmanager
+    def _sandboxes(self) -> Iterator[list[bank.SandboxAddresses]]:
+        """One for each job. Raises UserMistake."""
+        if self.url is not None:
+            yield [bank.that_runs(self.url, self.confdir)] * self.jobs
+            return
+        with ExitStack() as begun:
+            sandboxes: list[bank.SandboxAddresses] = []
+            for number in range(self.jobs):
+                confdir = self.scratch / f"bank-of-job-{number}"
+                sandboxes.append(begun.enter_context(bank.of_its_own(confdir, self.flags)))
+            yield sandboxes
+
+
+def _choose(
+    faults: list[PlannedFault], choose: Callable[[Sequence[PlannedFault]], list[PlannedFault]]
+) -> list[PlannedFault]:
+    """Chooses among the faults. Raises UserMistake where there are some and none is chosen."""
+    chosen = choose(faults)
+    if faults and not chosen:
+        names = "; ".join(str(planned.fault) for planned in faults if planned.fault.operation is not None)[:200]
+        raise UserMistake(f"--choose leaves none of the {len(faults)} faults, which are: {names} …")
+    return chosen
+
+
+def _check(first: Observed) -> None:
+    """Raises UserMistake for a fault-free run from which nothing can be learned."""
+    output = f"\n{first.ended.output.strip()}" if first.ended.output.strip() else ""
+    if first.ended.hung:
+        raise UserMistake(
+            f"without any fault the command does not end within {first.ended.seconds:.0f} s; see --timeout{output}"
+        )
+    if first.ended.status:
+        raise UserMistake(
+            f"without any fault the command ends with status {first.ended.status}; mend that first{output}"
+        )
+    if not first.seen.calls:
+        text = "the command has called no bank: let it read the address in XS2A_SANDBOX_URL, or set a variable of"
+        raise UserMistake(f"{text} its own with --env NAME={{url}}{output}")
+    if first.seen.is_cut:
+        raise UserMistake("the command makes more calls than the journal of the sandbox holds: let it run fewer tests")
+
+
+def _frequency(session: RunSession, first: Observed) -> int | None:
+    """The lowest frequencyPerDay of the consents that were used."""
+    used = {id for call in first.seen.calls if (id := call.header("consent-id"))}
+    consents = session.client.collection("consents")
+    return min((int(consents[id].get("frequencyPerDay") or 4) for id in used & consents.keys()), default=None)
+
+
+def _result(
+    planned: PlannedFault, findings: Sequence[AppFinding], run: Observed, after: Observed | None
+) -> FaultResult:
+    statuses = (run.ended.status, after.ended.status if after else None)
+    seconds = run.ended.seconds + (after.ended.seconds if after else 0.0)
+    return FaultResult(planned.fault, planned.order, tuple(findings), statuses, seconds)
+
+
+def _place_in(learned: Learned) -> Callable[[FaultResult], tuple[int, int, str, bool]]:
+    """The order in which the points of the results were met, quirks and endings of SCA last."""
+    operations = {operation: place for place, operation in enumerate(learned.first.seen.counts)}
+
+    def place(result: FaultResult) -> tuple[int, int, str, bool]:
+        fault = result.fault
+        return (
+            operations.get(fault.operation or "", len(operations)),
+            fault.call or 0,
+            fault.name,
+            fault.phase == "after",
+        )
+
+    return place
+
+
+def _why_nothing(left_out: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {why}" for why, count in sorted(left_out.items()) if count) or "there is nothing to try"

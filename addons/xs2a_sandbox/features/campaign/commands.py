@@ -1,0 +1,223 @@
+"""`campaign`: an app's tests, again and again, with one thing going wrong at one point."""
+
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from xs2a_sandbox.cli.flags import setting_flags
+from xs2a_sandbox.config import load_settings
+from xs2a_sandbox.config.readers import parse_duration, seconds
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.features.campaign.campaign import Progress
+
+_FOUND = 1
+SLOW = "2s"
+_CLEAR_LINE = "\r\x1b[K"
+_OF_THE_BANK = ("dialect", "cassettes", "quirk", "testdata", "frozen_at", "seed", "profile", "checks")
+
+
+def _variables(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in value]
+    if any(not name or not equals for name, equals, _ in pairs):
+        raise click.BadParameter("write it as NAME=TEXT, such as BANK_URL={url}")
+    return {name: text for name, _, text in pairs}
+
+
+def _span(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    try:
+        return parse_duration(value).total_seconds() if value else None
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _delay(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        seconds(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return value
+
+
+def _reports(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> tuple[Path, ...]:
+    if any(file.suffix not in (".html", ".xml") for file in value):
+        raise click.BadParameter("its name ends in .html or .xml (JUnit)")
+    for file in value:  # now, not when all has been tried
+        if not file.parent.is_dir():
+            raise click.BadParameter(f"there is no folder {file.parent} for {file.name}")
+    return value
+
+
+class CampaignCommand(click.Command):
+    """Says where the app's own command begins, to whoever has left the `--` out."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(context, list(args))
+        except (click.NoSuchOption, click.MissingParameter) as error:
+            if "--" in args and args[-1] != "--":
+                raise
+            text = f"{error.format_message()} The command that runs your tests comes after --"
+            raise click.UsageError(f"{text}: xs2a-sandbox campaign -- pytest tests/bank", context) from None
+
+
+@click.command(cls=CampaignCommand, context_settings={"ignore_unknown_options": False})
+@click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
+@click.option(
+    "--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Runs at the same time, each in a session."
+)
+@click.option("--budget", metavar="SPAN", callback=_span, help="Begin no run after this time, such as 10m.")
+@click.option("--resume", is_flag=True, help="Continue the campaign in --to where it stopped.")
+@click.option(
+    "--timeout", metavar="SPAN", callback=_span, help="Count a longer run as hanging. [10 times the first, 30s]"
+)
+@click.option(
+    "--slow", metavar="TIME", default=SLOW, show_default=True, callback=_delay, help="Delay of a slow answer."
+)
+@click.option(
+    "--choose", metavar="TEXT", multiple=True, help="Only faults with this in their name or point. May be repeated."
+)
+@click.option(
+    "--only",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Replay one finding, from the file that was written for it.",
+)
+@click.option(
+    "--env",
+    "variables",
+    metavar="NAME=TEXT",
+    multiple=True,
+    callback=_variables,
+    help="Set a variable for the command; {url}, {tls_url}, {proxy}, {ca_file}, {session} are filled in.",
+)
+@click.option("--url", metavar="URL", help="Use the running sandbox at this base URL, in place of starting one.")
+@click.option(
+    "--to",
+    "folder",
+    metavar="DIR",
+    default="campaign",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for results and findings.",
+)
+@click.option(
+    "--report",
+    "reports",
+    metavar="FILE",
+    multiple=True,
+    callback=_reports,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write a report: .html or .xml (JUnit). May be repeated.",
+)
+@setting_flags("confdir", *_OF_THE_BANK)
+def campaign(
+    words: Sequence[str],
+    jobs: int,
+    budget: float | None,
+    resume: bool,
+    timeout: float | None,
+    slow: str,
+    choose: Sequence[str],
+    only: Path | None,
+    variables: dict[str, str],
+    url: str | None,
+    folder: Path,
+    reports: Sequence[Path],
+    **flags: Any,
+) -> None:
+    """Run an app's tests with one thing going wrong at one point, for each point and fault.
+
+    COMMAND runs the tests, such as `pytest tests/bank`; write it after `--`. It finds the bank's address in
+    XS2A_SANDBOX_URL, and the fault in XS2A_SANDBOX_FAULT. Exit status: 0 nothing found, 1 there are findings.
+    """
+    from xs2a_sandbox.bank.loading import interface_and_schemas
+    from xs2a_sandbox.documents.files import writing
+    from xs2a_sandbox.features.campaign import Command, finding_file
+    from xs2a_sandbox.features.campaign.campaign import Campaign
+    from xs2a_sandbox.features.campaign.kept_results import ResultsFile
+    from xs2a_sandbox.features.campaign.plan import chosen
+    from xs2a_sandbox.features.campaign.reports import files
+    from xs2a_sandbox.features.campaign.reports.text import as_text
+
+    settings = load_settings(flags)
+    command = Command(tuple(words), variables, Path.cwd())
+    bank_flags = _flags(flags)
+    with tempfile.TemporaryDirectory(prefix="xs2a-campaign-") as scratch:
+        made = Campaign(
+            command,
+            interface_and_schemas(settings)[0],
+            Path(scratch),
+            flags=bank_flags,
+            url=url,
+            confdir=settings.confdir,
+            jobs=jobs,
+            budget=budget,
+            timeout=timeout,
+            slow=slow,
+            choose=lambda faults: chosen(faults, choose),
+            tell=_tell,
+            note=lambda text: click.echo(text, err=True),
+        )
+        if only:
+            results = made.run_one(*finding_file.read(only))
+        else:
+            with writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+            of = {"command": command.words, "env": variables, "flags": bank_flags, "slow": slow, "choose": list(choose)}
+            try:
+                results = made.run(ResultsFile(folder / "results.jsonl", of, resume))
+            except KeyboardInterrupt:
+                click.echo("stopped: the same command with --resume continues", err=True)
+                raise
+    results = replace(results, again=_again(bank_flags, flags, url, variables, slow, timeout))
+    findings = only.parent if only else folder / "findings"
+    if only is None:
+        files.write_findings(findings, results)
+    for file in reports:
+        files.write(file, results, findings)
+    click.echo(as_text(results, findings), nl=False)
+    if results.findings:
+        sys.exit(_FOUND)
+
+
+def _again(
+    bank_flags: Sequence[str],
+    flags: Mapping[str, Any],
+    url: str | None,
+    variables: Mapping[str, str],
+    slow: str,
+    timeout: float | None,
+) -> tuple[str, ...]:
+    """The command without its own command, as it has to be typed again to try one of its faults."""
+    options = {"--confdir": flags.get("confdir"), "--url": url, "--slow": None if slow == SLOW else slow}
+    options["--timeout"] = None if timeout is None else f"{timeout:g}"
+    typed = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+    environment = [word for name, text in variables.items() for word in ("--env", f"{name}={text}")]
+    return ("xs2a-sandbox", "campaign", *bank_flags, *typed, *environment)
+
+
+def _flags(flags: dict[str, Any]) -> tuple[str, ...]:
+    """The flags that the sandbox is started with, as they were typed."""
+    made: list[str] = []
+    for name in _OF_THE_BANK:
+        values = flags.get(name)
+        for value in values if isinstance(values, tuple) else (values,):
+            if value is not None:
+                made += [f"--{name.replace('_', '-')}", str(value)]
+    return tuple(made)
+
+
+def _tell(progress: "Progress") -> None:
+    minutes, rest = divmod(round(progress.left), 60)
+    left = f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+    line = f"{progress.done} of {progress.of}, {progress.with_findings} with findings, {left} left"
+    if sys.stderr.isatty():
+        click.echo(_CLEAR_LINE + (line if progress.done < progress.of else ""), nl=False, err=True)
+    elif progress.done % 50 == 0 or progress.done == progress.of:
+        click.echo(line, err=True)

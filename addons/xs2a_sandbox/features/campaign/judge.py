@@ -1,0 +1,213 @@
+"""What a bank can see of an app that something went wrong for: each oracle looks at one thing that must hold then."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from xs2a_sandbox.features.campaign.run import Observed
+from xs2a_sandbox.features.campaign.seen import Payments, Seen, SeenCall
+from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault
+from xs2a_sandbox.wording import say_count
+
+_ALIKE_AFTER_REFUSAL = 3
+"""Times that the same may be asked again after the bank has refused it."""
+_AGAIN = frozenset({408, 425, 429})
+"""Refusals after which the same may be asked again."""
+_OF_ALL_ACCOUNTS = frozenset({401, 403, 429})
+"""Answers that are about the consent, or the app: no other account would do better."""
+_OF_THE_CONSENT = ("CONSENT_", "TOKEN_")
+_EARLY = 0.05
+"""Seconds by which a wait may be too short: clocks are not that exact."""
+_MORE_CALLS = 10
+_NAMED, _LONGEST = 3, 200
+"""Failures of the next run that are named, and how much of each is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppFinding:
+    """What was wrong, and the oracle that says so."""
+
+    oracle: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The fault-free run, and the one after it in the same session: what is asked for in both can be relied on."""
+
+    first: Observed
+    second: Observed
+    frequency: int | None = None
+
+    @property
+    def passes_again(self) -> bool:
+        return self.second.ended.status == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A run with a fault, and the one after it without, where there was one."""
+
+    learned: Learned
+    fault: InjectedFault
+    run: Observed
+    after: Observed | None = None
+
+
+def findings(case: Case) -> list[AppFinding]:
+    return [AppFinding(oracle, text) for oracle, judge in ORACLES.items() for text in judge(case)]
+
+
+def _assertion(case: Case) -> Iterator[str]:
+    """What a test that knows the fault says."""
+    yield from map(_failure, case.run.assertions)
+
+
+def _failure(assertion: Mapping[str, Any]) -> str:
+    return f"{assertion['test']}: {assertion['text']}" if assertion["test"] else str(assertion["text"])
+
+
+def _payments(case: Case) -> Iterator[str]:
+    """One intent gives at most one payment, also if the next run pays again what the run with the fault has paid."""
+    learned, is_found = case.learned, False
+    for text in _too_many(case, learned.first.seen.payments, case.run.seen.payments):
+        is_found = True
+        yield text
+    if case.after and learned.passes_again and not is_found:
+        for text in _too_many(case, learned.second.seen.all_payments, case.after.seen.all_payments):
+            yield f"together with the next run {text}"
+
+
+def _too_many(case: Case, usual: Payments, payments: Payments) -> Iterator[str]:
+    """A customer who has declined may begin again."""
+    made = payments.made - payments.rejected if case.fault.operation == SCA else payments.made
+    for intent, count in sorted(made.items()):
+        if intent and count > max(1, usual.made[intent]):
+            yield f"{say_count(count, 'payment')} of the intent {intent}"
+    more = made.total() - usual.made.total()
+    if more > 0 and not any(count > 1 for intent, count in made.items() if intent):
+        yield f"{say_count(more, 'payment')} more than where nothing goes wrong"
+
+
+def _recovery(case: Case) -> Iterator[str]:
+    """The next run, in which nothing goes wrong, passes again; if not, it says what failed."""
+    after = case.after
+    if after and case.learned.passes_again and after.ended.status != 0:
+        how = "hangs" if after.ended.hung else f"ends with status {after.ended.status}"
+        yield f"the next run, in which nothing goes wrong, {how}{_what_failed(after)}"
+
+
+def _what_failed(run: Observed) -> str:
+    """The tests that reported a failure; if none did, the last line of the output."""
+    lines = [line.strip() for line in run.ended.output.splitlines() if line.strip()]
+    failures = [" ".join(_failure(assertion).split())[:_LONGEST] for assertion in run.assertions]
+    named = failures[:_NAMED] or [line[:_LONGEST] for line in lines[-1:]]
+    if (more := len(failures) - _NAMED) > 0:
+        named.append(f"and {more} more")
+    return f": {'; '.join(named)}" if named else ""
+
+
+def _calls(case: Case) -> Iterator[str]:
+    """Calls are bounded, and what was refused is not asked alike again and again."""
+    if case.run.seen.is_cut:
+        yield "more calls than the journal of the sandbox holds"
+    usual = case.learned.first.seen.counts
+    for operation, count in sorted(case.run.seen.counts.items()):
+        most = 2 * usual[operation] + _MORE_CALLS
+        if count > most:
+            yield f"{operation} is called {count} times, {usual[operation]} times where nothing goes wrong"
+    before = _count_refused(case.learned.first.seen)
+    for (method, target, status), count in sorted(_count_refused(case.run.seen).items()):
+        if count > _ALIKE_AFTER_REFUSAL and not before[method, target, status]:
+            yield f"{method} {target} is asked {count} times alike, and refused with {status} each time"
+
+
+def _count_refused(seen: Seen) -> Counter[tuple[str, str, int]]:
+    return Counter(
+        (call.method, call.target, call.status)
+        for call in seen.calls
+        if 400 <= call.status < 500 and call.status not in _AGAIN
+    )
+
+
+def _retry_after(case: Case) -> Iterator[str]:
+    """Whoever is told to wait waits."""
+    calls = case.run.seen.calls
+    for position, call in enumerate(calls):
+        if (seconds := call.retry_after) is None:
+            continue
+        following = (later for later in calls[position + 1 :] if later.operation == call.operation)
+        if (again := next(following, None)) and (waited := _seconds(call, again)) < seconds - _EARLY:
+            yield f"{call.operation} is called again after {waited:.1f} s: the bank asked to wait for {seconds:g} s"
+
+
+def _seconds(call: SeenCall, again: SeenCall) -> float:
+    return (again.began - call.ended).total_seconds()
+
+
+def _frequency(case: Case) -> Iterator[str]:
+    """Without the customer nothing is read more often than the consent allows for a day."""
+    if (most := case.learned.frequency) is None:
+        return
+    before, now = _alone(case.learned.first.seen, most), _alone(case.run.seen, most)
+    for (operation, path), count in sorted(now.items()):
+        if (operation, path) not in before:
+            yield f"{path} is read {count} times without the customer: frequencyPerDay is {most}"
+
+
+def _alone(seen: Seen, most: int) -> dict[tuple[str, str], int]:
+    """What is read more often than that without the customer. Few are: only of those the headers are asked for."""
+    reads = [call for call in seen.calls if call.method == "GET"]
+    often = {place for place, count in Counter((call.operation, call.path) for call in reads).items() if count > most}
+    alone = Counter(
+        (call.operation, call.path)
+        for call in reads
+        if (call.operation, call.path) in often and call.header("consent-id") and call.is_without_customer
+    )
+    return {place: count for place, count in alone.items() if count > most}
+
+
+def _accounts(case: Case) -> Iterator[str]:
+    """What goes wrong at one account keeps nobody from reading the others."""
+    fault = case.fault
+    if fault.operation in (None, SCA) or fault.name.endswith(" expires"):
+        return
+    if fault.status in _OF_ALL_ACCOUNTS or (fault.code or "").startswith(_OF_THE_CONSENT):
+        return
+    first = [call for call in case.learned.first.seen.of(str(fault.operation)) if call.method == "GET"]
+    if fault.call is None or fault.call > len(first):
+        return
+    met = first[fault.call - 1].path
+    stable = {path for operation, path in case.learned.second.seen.paths if operation == fault.operation}
+    usual = Counter(call.path for call in first)
+    reads = Counter(call.path for call in case.run.seen.of(str(fault.operation)))
+    others = dict.fromkeys(
+        call.path for call in first if call.path != met and call.path in stable and call.status < 400
+    )
+    if missing := [path for path in others if reads[path] < usual[path]]:
+        yield f"{', '.join(missing)} is read less often than usual, as {met} failed"
+
+
+def _hang(case: Case) -> Iterator[str]:
+    if case.run.ended.hung:
+        yield f"it does not end within {case.run.ended.seconds:.0f} s"
+
+
+def _crash(case: Case) -> Iterator[str]:
+    if case.run.ended.signal:
+        yield f"it died of {case.run.ended.signal}"
+
+
+ORACLES: Mapping[str, Callable[[Case], Iterator[str]]] = {
+    "assertion": _assertion,
+    "payments": _payments,
+    "recovery": _recovery,
+    "calls": _calls,
+    "retry-after": _retry_after,
+    "frequency": _frequency,
+    "accounts": _accounts,
+    "hang": _hang,
+    "crash": _crash,
+}
+"""By the name that reports call each."""

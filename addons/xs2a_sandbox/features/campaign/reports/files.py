@@ -1,0 +1,30 @@
+"""A report as a file, in the form that its name asks for, and a file for each finding."""
+
+from pathlib import Path
+
+from xs2a_sandbox.documents.files import writing
+from xs2a_sandbox.features.campaign import finding_file
+from xs2a_sandbox.features.campaign.campaign import Results
+from xs2a_sandbox.features.campaign.reports import junit
+
+
+def write(file: Path, results: Results, findings: Path) -> None:
+    """`findings` is the folder that has a file of each. Raises ConfigError for a file that cannot be written."""
+    if file.suffix == ".xml":
+        text = junit.as_junit(results, findings)
+    else:
+        from xs2a_sandbox.features.campaign.reports import html
+
+        text = html.as_html(results, findings)
+    with writing(file):
+        file.write_text(text, encoding="utf-8")
+
+
+def write_findings(folder: Path, results: Results) -> None:
+    """Writes a file for each finding, in place of those of an earlier campaign. Raises ConfigError."""
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
+        for old in folder.glob("*.yaml"):
+            old.unlink()
+        for result in results.findings:
+            (folder / finding_file.name_of(result)).write_text(finding_file.write(result, results, folder))

@@ -1,0 +1,30 @@
+"""The results as one page that needs nothing else: no font, no picture, no network, no script."""
+
+from pathlib import Path
+
+from xs2a_sandbox.documents.html_templates import environment
+from xs2a_sandbox.features.campaign.campaign import Results
+from xs2a_sandbox.features.campaign.finding_file import name_of, replay
+from xs2a_sandbox.features.campaign.reports.table import FOUND, columns, exits, rows, summary, verdict
+
+_TEMPLATES = Path(__file__).resolve().parent / "templates"
+
+
+def as_html(results: Results, findings: Path) -> str:
+    """`findings` is the folder that has a file of each."""
+    return (
+        environment(_TEMPLATES)
+        .get_template("campaign.html")
+        .render(
+            results=results,
+            rows=rows(results.results),
+            columns=columns(results.results),
+            summary=summary(results),
+            style=(_TEMPLATES / "campaign.css").read_text(),
+            verdict=verdict,
+            found=FOUND,
+            exits=exits,
+            name_of=name_of,
+            replay=lambda result: replay(result, results, findings),
+        )
+    )

@@ -1,0 +1,93 @@
+"""One run of the command in a session of its own, with one thing going wrong, and what was seen of it."""
+
+import shutil
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from xs2a_sandbox.config.kinds import CAMPAIGN_FAULT, CAMPAIGN_FINDINGS
+from xs2a_sandbox.control.client import Client
+from xs2a_sandbox.control.shapes import Document, FaultOrder
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.campaign import bank
+from xs2a_sandbox.features.campaign.command import Command, Ended
+from xs2a_sandbox.features.campaign.seen import Seen, last_number, look, payment_ids
+from xs2a_sandbox.features.pytest import injected_fault
+from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
+
+_COUNTING: Mapping[str, Any] = {"sca": "decline", "skip": 1_000_000}
+"""Counts the authorisations that customers approve, and ends none of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A run, as it ended and as the bank saw it.
+
+    `hits` of the fault were counted; `assertions` are failures that the app's own tests report: with a fault those of
+    the tests that know it, without a fault all.
+    """
+
+    ended: Ended
+    seen: Seen
+    hits: int = 0
+    approvals: int = 0
+    assertions: tuple[Mapping[str, Any], ...] = field(default_factory=tuple)
+
+
+@dataclass(slots=True)
+class RunSession:
+    """A session of a sandbox, and a folder in which the app may keep something from one run to the next."""
+
+    sandbox: bank.SandboxAddresses
+    name: str
+    command: Command
+    seconds: float
+    folder: Path
+    stop: threading.Event = field(default_factory=threading.Event)
+    client: Client = field(init=False)
+    _consents: Mapping[str, Document] = field(default_factory=dict)
+    _payments: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.client = Client(self.sandbox.direct, self.name, confdir=self.sandbox.confdir)
+
+    def __enter__(self) -> "RunSession":
+        """Begins anew. Raises UserMistake."""
+        self.client.reset()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        (self.folder / "kept").mkdir(parents=True)
+        self._consents, self._payments = self.client.collection("consents"), payment_ids(self.client)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(UserMistake):
+            self.client.forget_session(self.name)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def run(self, fault: InjectedFault | None = None, order: Mapping[str, Any] | None = None) -> Observed:
+        """Raises UserMistake, and Stopped once somebody wants it to stop."""
+        variables = bank.variables(self.sandbox, self.name, self.folder / "kept")
+        findings = self.folder / "findings.jsonl"
+        findings.unlink(missing_ok=True)
+        self.client.clear_faults()
+        self.client.add_fault(cast(FaultOrder, dict(order or _COUNTING)))
+        variables[CAMPAIGN_FINDINGS] = str(findings)
+        if fault:
+            variables[CAMPAIGN_FAULT] = fault.as_json()
+        since, payments = last_number(self.client), payment_ids(self.client)
+        ended = self.command.run(variables, self.folder, self.seconds, self.stop)
+        counted = self.client.faults()["faults"]
+        self.client.clear_faults()
+        seen = look(self.client, self.name, since, payments, self._payments)
+        reported = tuple(injected_fault.reported(findings))
+        hits, approvals = (counted[0]["hits"], counted[0]["seen"]) if counted else (0, 0)
+        return Observed(ended, seen, hits, 0 if order else approvals, reported)
+
+    def lift(self) -> None:
+        """Gives the consents of the test data back what a fault has taken: nobody else could."""
+        for id, document in self.client.collection("consents").items():
+            if document.get("consentStatus") == "expired" and id in self._consents:
+                self.client.put_document("consents", id, self._consents[id])

@@ -1,0 +1,1 @@
+"""Says where the sandbox and a real bank differ: the commands `compare` and `watch`."""

@@ -1,0 +1,359 @@
+"""A comparison as a command asks for it: what is asked, of whom, and what came of it."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from xs2a_sandbox.bank.recorded_data import adopt, recorded_data
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.index import Index
+from xs2a_sandbox.clock import Clock
+from xs2a_sandbox.compare import behaviour, masking
+from xs2a_sandbox.compare import steps as recorded_steps
+from xs2a_sandbox.compare.comparison import Against, Comparison, Result, Step
+from xs2a_sandbox.compare.payment_user import PaymentUser
+from xs2a_sandbox.compare.reports.report import Question, Report, printable, report
+from xs2a_sandbox.config import RealBank, Settings, load_settings
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.engine.build import build
+from xs2a_sandbox.engine.redacting import redactor_of, restorer_of
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.features.authoring.examples import compose, examples
+from xs2a_sandbox.http import Request, Response
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.origin import Origin
+from xs2a_sandbox.recording.har_log import raw_files
+from xs2a_sandbox.recording.tape import Tape, as_sent, read_tape, without_vault
+from xs2a_sandbox.wording import say_count
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.redaction.redactor import Redactor
+    from xs2a_sandbox.redaction.vault import OpenVault
+
+_RECORDED = (".har", ".jsonl")
+_COUNTED_EVERY = 30
+"""Seconds between two lines that count down where there is no terminal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonFlags:
+    """What somebody wants to have compared, as the flags say it; `settings` are the flags of settings."""
+
+    played: Sequence[Path]
+    bank: str | None
+    offline: Path | None
+    behaviour: Path | None
+    against: Against
+    headers: Sequence[tuple[str, str]]
+    vault: Path | None
+    allow_writes: bool
+    noise_reads: int
+    sca_timeout: int
+    ignore: Sequence[Path]
+    no_redact: bool
+    settings: Mapping[str, Any]
+
+    @property
+    def asks_nobody(self) -> bool:
+        """Only the chains of states of two recordings are compared."""
+        return bool(self.behaviour and not self.bank and not self.offline)
+
+    def recordings_and_layers(self) -> tuple[list[Path], tuple[Path, ...]]:
+        """What is played of recordings, and what of cassettes. Raises UsageError where the flags exclude that."""
+        # Beside --offline a recording's folder is a layer: does what was derived from it agree with it?
+        is_asked_again = self.bank or self.asks_nobody
+        recorded = [path for path in self.played if path.suffix in _RECORDED or (is_asked_again and raw_files(path))]
+        layers = tuple(path for path in self.played if path not in recorded)
+        if self.against == "recording" and (layers or not recorded):
+            raise click.UsageError("--against recording takes recordings only: name one, and no cassettes")
+        if self.asks_nobody and (layers or not recorded):
+            raise click.UsageError("--behaviour alone compares two recordings: name the other one, and no cassettes")
+        return recorded, layers
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonOutcome:
+    """The report of a comparison. `amended` compares what was answered once more, with another layer of cassettes."""
+
+    report: Report
+    interface: Interface
+    amended: Callable[[Path], Report]
+
+
+def run(flags: ComparisonFlags) -> ComparisonOutcome:
+    """Asks all that is to be asked. Raises UserMistake before anything is sent."""
+    if flags.against == "recording" and not flags.bank:
+        raise click.UsageError("--against recording asks whether a bank has moved: say which, with --bank URL")
+    recorded, layers = flags.recordings_and_layers()
+    tapes = [read_tape(path) for path in ([flags.offline] if flags.offline else []) + recorded]
+    entries = [entry for tape in tapes for entry in tape.entries]
+    url = flags.bank or (entries[0].bank if entries else "")
+    real, settings = _sides(flags, url, layers)
+    today = Clock().today()
+    ignoring = masking.Ignoring(masking.read([*settings.ignore, *flags.ignore]), today)
+    # Told before anything is sent, and before the rest is read.
+    vault = _opened_vault(tapes, flags.vault, settings.confdir) if flags.bank else None
+    if vault:
+        _tell_of_another_bank(entries, url)
+    engine = build(settings)
+    entries, lacking = _as_sent(tapes, vault, settings, engine) if vault else (entries, frozenset())
+    if any(key for tape in tapes for key in tape.keys):
+        own = engine.parts.testdata
+        engine.use(testdata=recorded_data(entries, own))
+        if what := adopt(own, engine.parts.testdata):
+            click.echo(f"adopted from the recording: {what}", err=True)
+    steps = _recorded_steps(flags, entries, lacking, engine.interface)
+    if flags.offline is None and (layers or not recorded):
+        steps = [*of_examples(engine.interface, layers), *steps]
+    if not steps:
+        raise ConfigError("there is nothing to compare: name a cassette with examples, a recording, or a HAR file")
+    steps = [replace(step, request=recorded_steps.with_fields(step.request, flags.headers)) for step in steps]
+    # A live bank's answers are never redacted yet; a recording says whether it is.
+    redacted = flags.bank is None and all(tape.is_redacted for tape in tapes)
+    redactor = _redactor(tapes, vault, settings, engine, is_needed=not (flags.no_redact or redacted))
+    redact = redactor.entry if redactor and not flags.no_redact else None
+    result = Result(())
+    if not flags.asks_nobody:
+        options: dict[str, Any] = {
+            "bank_url": url,
+            "ignoring": ignoring,
+            "noise_reads": flags.noise_reads,
+            "allow_writes": flags.allow_writes,
+            "payment_user": PaymentUser(
+                lambda text: click.echo(printable(text), err=True), flags.sca_timeout, count_down=_count_down()
+            ),
+            "redact": redactor.entry if redactor else None,
+            "is_redacted": any(tape.is_redacted for tape in tapes),
+        }
+        if flags.against == "recording":
+            options |= {"against": flags.against, "sandbox_url": entries[0].bank}
+        result = asyncio.run(_play(steps, engine, real if flags.bank else None, **options))
+        for hint in _hints(result, flags, engine.interface.dialect):
+            click.echo(hint, err=True)
+    before = read_tape(flags.behaviour).entries if flags.behaviour else entries
+    title = flags.bank or str(flags.offline or recorded[0])
+    question = _question(flags, before if flags.asks_nobody else entries, today)
+    made = report(result, title, redact, question)
+    made = replace(made, redacted=made.redacted or redacted)
+    if flags.behaviour:
+        index = Index(engine.interface)
+        after = entries if flags.asks_nobody else [one.bank for one in result.compared if one.bank]
+        chains = behaviour.chains(before, index), behaviour.chains(after, index)
+        names = printable(str(flags.behaviour)), printable(title)
+        made = replace(made, behaviour=behaviour.behaviour(*names, *chains))
+
+    def amended(layer: Path) -> Report:
+        other = build(replace(settings, cassettes=(*settings.cassettes, layer)))
+        other.use(testdata=engine.parts.testdata)
+        again = masking.Ignoring(masking.read([*settings.ignore, *flags.ignore]), today)
+        options = {"bank_url": url, "ignoring": again, "redact": redactor.entry if redactor else None}
+        return report(
+            asyncio.run(_play(recorded_steps.replay(result), other, None, **options)), title, redact, question
+        )
+
+    return ComparisonOutcome(made, engine.interface, amended)
+
+
+def _sides(flags: ComparisonFlags, url: str, layers: Sequence[Path]) -> tuple[RealBank, Settings]:
+    """The bank at `url`, with its certificates and its cassettes; and the settings of the sandbox beside it."""
+    settings = load_settings(flags.settings)
+    real = next((configured for configured in settings.banks if configured.url == url), RealBank(flags.bank))
+    if flags.bank:
+        from xs2a_sandbox.upstream.client import check
+
+        check(real)
+    # The bank is asked from here, not by the sandbox, which says what it would say in its place.
+    simulated = replace(real, mode="simulate", modes=(), hosts=())
+    return real, replace(
+        settings,
+        state="memory:",
+        reset=False,
+        cassettes=(*settings.cassettes, *layers),
+        mode="simulate",
+        bank=real.url,
+        banks=(simulated,),
+    )
+
+
+def _recorded_steps(
+    flags: ComparisonFlags, entries: Sequence[Exchange], lacking: frozenset[int], interface: Interface
+) -> list[Step]:
+    """The recorded requests that can be sent; says of the others why they are left out."""
+    steps = [step for position, step in enumerate(recorded_steps.of_entries(entries)) if position not in lacking]
+    if lacking:
+        click.echo(_LACKING.format(say_count(len(lacking), "request")), err=True)
+    if flags.against == "sandbox":
+        steps = _without(steps, recorded_steps.page_visits(steps, Index(interface)), _PAGES, "request")
+    if not flags.bank or flags.allow_writes:
+        return steps
+    if flags.against == "recording":
+        return _without(steps, recorded_steps.outdated_reads(steps), _OUTDATED, "read")
+    return _without(steps, recorded_steps.about_spared_writes(steps), _ORPHANS, "request")
+
+
+def _without(steps: Sequence[Step], left_out: Sequence[Step], text: str, noun: str) -> list[Step]:
+    if left_out:
+        click.echo(text.format(say_count(len(left_out), noun)), err=True)
+    return [step for step in steps if step not in left_out]
+
+
+def _hints(result: Result, flags: ComparisonFlags, dialect: str) -> Iterator[str]:
+    """What to do if all requests have failed for one reason."""
+    compared = [one for one in result.compared if one.bank and one.sandbox]
+    if not compared:
+        return
+    if all(one.bank and one.bank.status == 401 for one in compared) and flags.bank:
+        yield _NO_TOKEN.format("bank")
+    elif flags.against == "sandbox" and all(one.sandbox and one.sandbox.status == 401 for one in compared):
+        yield _NO_TOKEN.format("sandbox")
+    elif flags.against == "sandbox" and all(one.operation is None and one.verdict == "differs" for one in compared):
+        yield _OTHER_DIALECT.format(dialect)
+
+
+def _redactor(
+    tapes: Sequence[Tape], vault: "OpenVault | None", settings: Settings, engine: Engine, *, is_needed: bool
+) -> "Redactor | None":
+    """With the recording's own key, so that a report has its pseudonyms; otherwise one where it `is_needed`."""
+    keys = {vault.keys[key] for tape in tapes for key in tape.keys if key} if vault else set()
+    if keys:
+        return redactor_of(settings, engine.banks, key=keys.pop())
+    return redactor_of(settings, engine.banks) if is_needed else None
+
+
+def _question(flags: ComparisonFlags, entries: Sequence[Exchange], today: date) -> Question:
+    days = sorted(entry.time.date() for entry in entries)
+    return Question(
+        "recording" if flags.asks_nobody else flags.against,
+        bool(flags.bank),
+        (days[0], days[-1]) if days else None,
+        today,
+    )
+
+
+def _tell_of_another_bank(entries: Sequence[Exchange], url: str) -> None:
+    recorded = sorted({str(Origin.parse(entry.bank)) for entry in entries if entry.bank})
+    if str(Origin.parse(url)) not in recorded:
+        click.echo(_ELSEWHERE.format(", ".join(recorded), Origin.parse(url)), err=True)
+
+
+def _opened_vault(tapes: Sequence[Tape], file: Path | None, confdir: Path) -> "OpenVault | None":
+    """The vault named, or that of this machine; None if no recording is redacted. Raises ConfigError."""
+    if not any(key for tape in tapes for key in tape.keys):
+        return None
+    from xs2a_sandbox.redaction import vault
+
+    file = file or confdir / vault.FILE
+    if not file.exists():
+        raise without_vault(tapes, file)
+    return vault.read(file, confdir)
+
+
+def _as_sent(
+    tapes: Sequence[Tape], vault: "OpenVault", settings: Settings, engine: Engine
+) -> tuple[list[Exchange], frozenset[int]]:
+    """All exchanges with real values, and the positions of those that lack what opens doors. Raises ConfigError."""
+    restorer = restorer_of(settings, engine.banks)
+    entries: list[Exchange] = []
+    lacking: set[int] = set()
+    for tape in tapes:
+        real = as_sent(tape, vault, restorer)
+        lacking |= {len(entries) + position for position in real.lacking}
+        entries += real.entries
+    return entries, frozenset(lacking)
+
+
+_OUTDATED = "left out: {} that the recording has another answer for later, as the bank has only the last"
+_ELSEWHERE = "note: the recording is of {}, and its real values are sent to {}"
+_NO_TOKEN = (
+    "note: the {} answered 401 to every request; if a token is missing or too old, name one:"
+    " --header 'Authorization: Bearer …'"
+)
+_OTHER_DIALECT = (
+    "note: no request is for an operation of the dialect {}: name that of the bank with --dialect, or lay cassettes"
+    " made from a recording of it over the dialect with --cassettes"
+)
+_PAGES = "left out: {} for pages of the bank, which no app reads"
+_ORPHANS = "left out: {} about what a write has made, as no write is sent without --allow-writes"
+_LACKING = "left out: {} that held a password, a token or the like in path, query or body: such are never kept"
+
+
+async def _play(steps: Sequence[Step], engine: Engine, real: RealBank | None, **options: Any) -> Result:
+    """The result of the steps at the bank `real`, or of its recorded answers; the options are those of `Comparison`."""
+    upstream = bank = None
+    if real:
+        from xs2a_sandbox.upstream.client import Upstream
+
+        upstream = Upstream()
+
+        async def ask(request: Request) -> Response:
+            return await upstream.send(real, request, real.below(request.target).sent)
+
+        bank = ask
+    comparison = Comparison(
+        engine.interface,
+        engine.schemas,
+        engine.answer,
+        bank,
+        **{"sandbox_url": engine.parts.public_url, "follow": engine.follow, **options},
+    )
+    try:
+        return await comparison.play(steps, _progress())
+    finally:
+        if upstream:
+            await upstream.close()
+
+
+def _progress() -> Callable[[int, int], None]:
+    """A line that is written over, for who sits at a terminal."""
+    if not sys.stderr.isatty():
+        return lambda done, count: None
+
+    def show(done: int, count: int) -> None:
+        click.echo(f"\r{done} of {count} compared{'' if done < count else chr(10)}", nl=False, err=True)
+
+    return show
+
+
+def _count_down() -> Callable[[float], None]:
+    """Show how long the payment user is still waited for: in a line that is written over at a terminal, else in a new
+    line each half minute.
+    """
+    is_terminal = sys.stderr.isatty()
+    shown, width = 0.0, 0
+
+    def show(left: float) -> None:
+        nonlocal shown, width
+        text = f"waiting for the payment user, {left:.0f} s left; --sca-timeout 0 does not wait"
+        if is_terminal:
+            # The line before may have been longer.
+            width = max(width, len(text))
+            click.echo(f"\r{text:{width}}" if left else f"\r{'':{width}}\r", nl=False, err=True)
+        elif left and (not shown or shown - left >= _COUNTED_EVERY):
+            click.echo(text, err=True)
+            shown = left
+        if not left:
+            shown = 0.0
+
+    return show
+
+
+def of_examples(interface: Interface, places: Sequence[Path] = ()) -> list[Step]:
+    """All that the cassettes have; with `places`, those of these files and of the files in these folders."""
+    within = [place.resolve() for place in places]
+    steps = []
+    for entry in examples(interface):
+        file = entry.owner.origin.document.file.resolve()
+        if within and not any(file == place or place in file.parents for place in within):
+            continue
+        try:
+            title, status = f"{entry.owner.id}, example {entry.number + 1}", entry.expect.get("status")
+            steps.append(Step(title, compose(entry), expected=status if isinstance(status, int) else None))
+        except ValueError as error:
+            raise ConfigError(f"{entry.place}: {error}") from None
+    return steps

@@ -1,0 +1,20 @@
+"""The command `console`."""
+
+from typing import Any
+
+import click
+
+from xs2a_sandbox.cli.control import client_of
+from xs2a_sandbox.cli.flags import running_sandbox_flags
+from xs2a_sandbox.config import load_settings
+from xs2a_sandbox.control.access import read_token
+from xs2a_sandbox.features.console.sign_in import link
+
+
+@click.command()
+@running_sandbox_flags
+def console(**flags: Any) -> None:
+    """Print a link to the console of a running sandbox; it signs in once, within ten minutes."""
+    settings, client = load_settings(flags), client_of(flags, None)
+    client.status()
+    click.echo(link(settings.public_url or client.url, read_token(settings.confdir) or ""))

@@ -1,0 +1,104 @@
+"""What is to go wrong in a session: listed, added and removed."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args, get_type_hints
+from urllib.parse import quote
+
+from xs2a_sandbox.cassette.fault import PREFER, FaultWish
+from xs2a_sandbox.errors import Refused
+from xs2a_sandbox.features.console.visit import ConsoleVisit, wrong_field
+from xs2a_sandbox.http import Response
+
+FAULTS: tuple[str, ...] = get_args(get_type_hints(FaultWish)["fault"])
+_FIELDS = (
+    *("operation", "method", "status", "error", "retry_after", "rule", "delay", "fault", "expires", "sca"),
+    *("skip", "next", "every"),
+)
+_NUMBERS = ("status", "retry_after", "skip", "next", "every")
+_KINDS = {
+    "reset": "the connection is reset",
+    "drop": "the connection is closed without an answer",
+    "truncate": "the answer is cut short",
+    "malformed": "the answer is no HTTP",
+    "extra-members": "objects have members that nobody knows",
+    "empty-lists": "lists are empty",
+    "no-next-page": "the next page is missing",
+    "half-json": "the JSON breaks off",
+    "wrong-shape": "the JSON has another shape",
+    "html": "a page of HTML comes",
+}
+"""The faults of connections and contents in words; one that is not here is called as it is."""
+
+
+async def faults(visit: ConsoleVisit) -> Response:
+    problem, sent = "", {name: visit.form.get(name, "").strip() for name in _FIELDS}
+    if visit.is_sent:
+        try:
+            if id := visit.form.get("remove"):
+                await visit.ask("DELETE", f"faults/{quote(id, safe='')}")
+            elif "clear" in visit.form:
+                await visit.ask("DELETE", "faults")
+            else:
+                await visit.ask("POST", "faults", _order(sent) | ({"after": True} if "after" in visit.form else {}))
+            return visit.go("faults")
+        except Refused as refused:
+            problem = str(refused)
+    listed = (await visit.ask("GET", "faults"))["faults"]
+    interfaces = [bank.interface for bank in visit.sandbox.banks.all]
+    return visit.page(
+        "faults.html",
+        "Faults",
+        400 if problem else 200,
+        problem=problem,
+        wrong=wrong_field(problem, _FIELDS, sent),
+        faults=[{**fault, "what": ", ".join(_words(fault)), "whom": _whom(fault)} for fault in listed],
+        sent=sent,
+        after="after" in visit.form,
+        operations=sorted({id for interface in interfaces for id in interface.operations}),
+        errors=sorted({name for interface in interfaces for name in interface.errors}),
+        rules=sorted({rule.id for interface in interfaces for rule in interface.rules}),
+        kinds=[(kind, _KINDS.get(kind, kind)) for kind in FAULTS],
+        prefer=PREFER if visit.settings.prefer else "",
+    )
+
+
+def _order(sent: Mapping[str, str]) -> dict[str, Any]:
+    """The fault that a form describes; a number that is none is left to who reads it to refuse."""
+    return {
+        name: int(text) if name in _NUMBERS and text.isascii() and text.isdigit() and len(text) < 12 else text
+        for name, text in sent.items()
+        if text
+    }
+
+
+def _words(fault: Mapping[str, Any]) -> Iterator[str]:
+    """What goes wrong, in words."""
+    if "status" in fault:
+        yield f"answered {fault['status']}"
+    if "error" in fault:
+        yield f"answered with the error {fault['error']}"
+    if "rule" in fault:
+        yield f"answered by the rule {fault['rule']}"
+    if "delay" in fault:
+        yield f"{fault['delay']} late"
+    if "retry_after" in fault:
+        yield f"Retry-After {fault['retry_after']}"
+    if "fault" in fault:
+        yield _KINDS.get(fault["fault"], fault["fault"])
+    if "expires" in fault:
+        yield f"the {fault['expires']} expires"
+    if "sca" in fault:
+        yield f"an approval ends by {fault['sca']}"
+    if fault.get("after"):
+        yield "only after the bank has done it"
+
+
+def _whom(fault: Mapping[str, Any]) -> str:
+    """The requests that it is about, in words."""
+    which = " ".join(filter(None, (fault.get("method"), fault.get("operation")))) or (
+        "authorisations" if "sca" in fault else "all requests"
+    )
+    often = [f"not the first {fault['skip']}"] if "skip" in fault else []
+    often += [f"one in {fault['every']}"] if "every" in fault else []
+    often += [f"{fault['next']} times"] if "next" in fault else []
+    return ", ".join([which, *often])

@@ -1,0 +1,587 @@
+"""A dialect made of a recording: what the bank does otherwise than the documented dialect that is nearest to it."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from textwrap import indent, wrap
+from typing import Any
+
+from xs2a_sandbox.bank import TestData, testdata
+from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, PAYMENT, SCA
+from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.bank.recorded_data import recorded_data
+from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.dialect import layers
+from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA
+from xs2a_sandbox.cassette.schema_names import answer_schemas
+from xs2a_sandbox.compare.states import Thing
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.files import replace_file
+from xs2a_sandbox.documents.json_schema import bundled_schema
+from xs2a_sandbox.documents.yaml_reader import parse
+from xs2a_sandbox.documents.yaml_writer import yaml_text
+from xs2a_sandbox.errors import ConfigError, Unreadable
+from xs2a_sandbox.features.derive.learned_options import learn_options
+from xs2a_sandbox.features.derive.learning.as_recorded import RecordedRule, as_recorded
+from xs2a_sandbox.features.derive.learning.by_effects import MAKES, by_effects
+from xs2a_sandbox.features.derive.learning.changes import OperationChange, change
+from xs2a_sandbox.features.derive.learning.courses import StateSequences, courses
+from xs2a_sandbox.features.derive.learning.errors import LearnedErrors, learn_errors
+from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
+from xs2a_sandbox.features.derive.null_members import null_members
+from xs2a_sandbox.features.derive.rehearsal import Rehearsed, rehearse
+from xs2a_sandbox.http import body
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.origin import Origin
+from xs2a_sandbox.recording.tape import Tape
+
+DIALECT = "dialect.yaml"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_MACHINES: Mapping[Thing, Any] = {"consent": CONSENT, "payment": PAYMENT, "basket": BASKET, "authorisation": SCA}
+_BEGINNINGS: Mapping[Thing, str] = {"consent": "received", "payment": "RCVD", "basket": "RCVD"}
+_WIDTH = 116
+_MOST_PLACES = 8
+_SAID = ("respond", "answers")
+"""The keys of an operation that say how it answers."""
+_MISSING = re.compile(r"the key (\S+) is missing")
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """The exchanges of a recording that are of a dialect's operations, have its statuses and its shapes."""
+
+    dialect: str
+    operations: int
+    statuses: int
+    shapes: int
+
+    @property
+    def score(self) -> int:
+        return self.operations + self.statuses + self.shapes
+
+    def __str__(self) -> str:
+        return (
+            f"{self.dialect} has the operations of {self.operations} exchanges, "
+            f"the statuses of {self.statuses} and the bodies of {self.shapes}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedDialect:
+    """The files of a dialect by their names; `unknown` is what could not be learned; `rehearsed` how it answers."""
+
+    name: str
+    files: Mapping[str, str]
+    base: str
+    nearness: tuple[Nearness, ...]
+    unknown: tuple[str, ...]
+    rehearsed: tuple[Rehearsed, ...]
+
+    @property
+    def alike(self) -> int:
+        return sum(not outcome.unlike for outcome in self.rehearsed)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """Everything that is changed so far, and why."""
+
+    base: str
+    nearness: Nearness
+    exchanges: Sequence[RecognisedExchange]
+    options: Mapping[str, tuple[Mapping[str, Any], Sequence[str]]] = field(default_factory=dict)
+    operations: dict[str, OperationChange] = field(default_factory=dict)
+    errors: LearnedErrors = field(default_factory=LearnedErrors)
+    data: TestData | None = None
+    rules: list[RecordedRule] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    rehearsed: list[Rehearsed] = field(default_factory=list)
+
+    @property
+    def alike(self) -> int:
+        return sum(not outcome.unlike for outcome in self.rehearsed)
+
+    @property
+    def changed(self) -> int:
+        """Counts the keys of operations and the errors that are otherwise, and the rules of its own."""
+        keys = sum(len(operation.value) for operation in self.operations.values())
+        return keys + len(self.errors.errors) + len(self.rules) + (self.errors.every is not None)
+
+
+def derived_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
+    """The dialect made of whichever documented one it can be made of best. Raises ConfigError: there is none."""
+    if not tape.entries:
+        raise ConfigError(f"{tape.path}: there is no exchange in this recording")
+    interfaces = {base: layers.read([[bundled("cassettes") / base]], schemas, named()) for base in dialects()}
+    near = [_nearness(base, interface, tape, schemas) for base, interface in interfaces.items()]
+    if not any(nearness.operations for nearness in near):
+        raise ConfigError(f"{tape.path}: no request in it is one of a documented dialect ({', '.join(interfaces)})")
+    drafts, unread = [], []
+    for nearness in near:
+        try:
+            drafts += [_draft(interfaces[nearness.dialect], nearness, tape, schemas)] if nearness.operations else []
+        except Unreadable as error:
+            unread.append(error.problems[0])
+    if not drafts:
+        raise ConfigError(f"{tape.path}: what was learned makes no dialect: {unread[0].text}; please report this")
+    drafts.sort(
+        key=lambda draft: (draft.alike, -len(draft.unknown), -draft.changed, draft.nearness.score), reverse=True
+    )
+    best = drafts[0]
+    files = _files(name, best, interfaces[best.base], tape)
+    unknown = tuple(dict.fromkeys(best.unknown))
+    return DerivedDialect(
+        name, files, best.base, tuple(draft.nearness for draft in drafts), unknown, tuple(best.rehearsed)
+    )
+
+
+def _draft(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schemas) -> _Draft:
+    exchanges = recognise_exchanges(tape.places, tape.entries, interface.operations.values())
+    _check_one_bank(tape, exchanges)
+    draft = _Draft(interface.dialect, nearness, exchanges)
+    learned_courses = courses(exchanges, {thing: machine.arrows for thing, machine in _MACHINES.items()}, _BEGINNINGS)
+    learned = learn_options(exchanges, interface, learned_courses)
+    draft.options, draft.unknown = learned.options, list(learned.unknown)
+    draft.data = _data(tape, draft)
+    _learn_operations(draft, interface, learned_courses, schemas)
+    _leave_unreadable(draft, schemas)
+    _keep_usual(draft, tape, schemas, learned_courses)
+    _make_by_effects(draft, interface, _rehearse(draft, tape, schemas, learned_courses))
+    _leave_unreadable(draft, schemas)
+    _learn_errors(draft, interface, _rehearse(draft, tape, schemas, learned_courses))
+    _leave_unreadable(draft, schemas)
+    draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
+    draft.rules = list(null_members(zip(exchanges, draft.rehearsed, strict=True)))
+    _leave_unreadable(draft, schemas)
+    if draft.rules:
+        draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
+    _answer_as_recorded(draft, tape, schemas, learned_courses)
+    draft.unknown += [text for made in draft.operations.values() for text in made.unknown]
+    draft.unknown += [*learned_courses.unknown, *_unlike(exchanges, draft.rehearsed)]
+    return draft
+
+
+def check_name(name: str, places: Iterable[Path], hint: str = "") -> None:
+    """Raises ConfigError for a name that no folder of a dialect can have, or that one of these places has already."""
+    if not _NAME.fullmatch(name) or name in NO_DIALECTS:
+        raise ConfigError(
+            f"{name!r} cannot be the name of a dialect: it is a folder's, of small letters, digits, '.', '_' and '-'"
+        )
+    for place in places:
+        if (place / name).exists():
+            raise ConfigError(f"there is a dialect {name} already, in {place / name}: name another one{hint}")
+
+
+def report_lines(derived: DerivedDialect, folder: Path) -> Iterator[str]:
+    """The outcome, in lines for a terminal."""
+    yield from (
+        f"{'nearest: ' if nearness.dialect == derived.base else '         '}{nearness}" for nearness in derived.nearness
+    )
+    yield from (f"not learned: {line}" for line in dict.fromkeys(derived.unknown))
+    yield from (f"  {folder / name}" for name in derived.files)
+    number = len(derived.rehearsed)
+    yield f"{derived.alike} of the recording's {number} requests are answered alike by the dialect {derived.name}"
+    if (own := folder.parent / TESTDATA).exists() and TESTDATA in derived.files:
+        yield f"note: {own} is used in place of the dialect's own test data"
+    yield f"It answers with: xs2a-sandbox serve --dialect {derived.name}"
+
+
+def write(derived: DerivedDialect, cassettes: Path) -> Path:
+    """The folder of the dialect, with all of its files or not at all. Raises ConfigError."""
+    folder, is_new = cassettes / derived.name, not cassettes.exists()
+    try:
+        cassettes.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=cassettes, prefix=f".{derived.name}.", ignore_cleanup_errors=True) as made:
+            for name, text in derived.files.items():
+                replace_file(Path(made) / derived.name / name, text.encode())
+            os.rename(Path(made) / derived.name, folder)
+    except OSError as error:
+        if is_new:
+            with suppress(OSError):
+                cassettes.rmdir()
+        raise ConfigError(f"cannot write {folder}: {error.strerror or error}") from None
+    return folder
+
+
+def _check_one_bank(tape: Tape, exchanges: Sequence[RecognisedExchange]) -> None:
+    banks = sorted(
+        {str(Origin.parse(exchange.entry.bank)) for exchange in exchanges if exchange.operation and exchange.entry.bank}
+    )
+    if len(banks) > 1:
+        raise ConfigError(
+            f"{tape.path} is of several banks ({', '.join(banks)}): derive a dialect from each on its own"
+        )
+
+
+def _nearness(name: str, interface: Interface, tape: Tape, schemas: Schemas) -> Nearness:
+    counted: Counter[str] = Counter()
+    for exchange in recognise_exchanges(tape.places, tape.entries, interface.operations.values()):
+        if exchange.operation is None:
+            continue
+        status = exchange.entry.status
+        statuses = {answer.status for answer in exchange.operation.behaviour.respond}
+        names = answer_schemas(exchange.operation, status, interface.every_error.schema)
+        fitting = [schemas[name] for name in names if name in schemas]
+        counted["operations"] += 1
+        counted["statuses"] += status in statuses
+        counted["shapes"] += any(schema.accepts(exchange.answer) for schema in fitting)
+    return Nearness(name, counted["operations"], counted["statuses"], counted["shapes"])
+
+
+# Learning
+
+
+def _learn_operations(draft: _Draft, interface: Interface, learned_courses: StateSequences, schemas: Schemas) -> None:
+    makers = {id: exchange for exchange in draft.exchanges for id in exchange.made.values()}
+    for operation in interface.operations.values():
+        own = [exchange for exchange in draft.exchanges if exchange.operation is operation]
+        if own:
+            draft.operations[operation.id] = change(operation, own, makers, named(), learned_courses, schemas)
+
+
+def _keep_usual(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> None:
+    """Takes back what was learned of answers where the documented ones are the same, or nearer."""
+    learned = {id: operation.value for id, operation in draft.operations.items()}
+    usual = {id: {key: member for key, member in value.items() if key not in _SAID} for id, value in learned.items()}
+    outcomes = []
+    for values in (usual, learned):
+        for id, made in draft.operations.items():
+            made.value = values[id]
+        outcomes.append(_rehearse(draft, tape, schemas, learned_courses))
+    for id, made in draft.operations.items():
+        before, after = (
+            [two for exchange, two in zip(draft.exchanges, ones, strict=True) if _is(exchange, id)] for ones in outcomes
+        )
+        is_same = all(two.is_same for two in before if two.recorded.status < 400)
+        if is_same or sum(bool(two.unlike) for two in before) < sum(bool(two.unlike) for two in after):
+            made.value, made.unknown = usual[id], []
+
+
+def _make_by_effects(draft: _Draft, interface: Interface, rehearsed: Sequence[Rehearsed]) -> None:
+    """Lets effects make what the bank has made and a handler refuses to."""
+    for id, made in draft.operations.items():
+        operation = interface.operations[id]
+        pairs = [
+            pair for pair in zip(draft.exchanges, rehearsed, strict=True) if pair[0].succeeded and _is(pair[0], id)
+        ]
+        if operation.behaviour.handler not in MAKES or not any(outcome.error for _, outcome in pairs):
+            continue
+        for exchange, outcome in pairs:
+            if outcome.error:
+                reason = f"the handler {operation.behaviour.handler} refuses what was asked with {outcome.error}"
+                made.unknown.append(f"{exchange.request} ({exchange.place}): {reason}, so effects answer in its place")
+        options, _ = draft.options.get(operation.behaviour.handler, ({}, ()))
+        made.value = by_effects(
+            operation, made.value, [exchange for exchange, _ in pairs], interface.operations, options.get("ids")
+        )
+
+
+def _is(exchange: RecognisedExchange, id: str) -> bool:
+    return exchange.operation is not None and exchange.operation.id == id
+
+
+def _unsaid(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehearsed]) -> list[RecognisedExchange]:
+    """The exchanges that change nothing, and that the dialect answers otherwise."""
+    pairs = zip(exchanges, rehearsed, strict=True)
+    changes = [exchange for exchange in exchanges if exchange.operation and exchange.entry.method != "GET"]
+    return [
+        exchange for exchange, outcome in pairs if exchange.succeeded and outcome.unlike and exchange not in changes
+    ]
+
+
+def _answer_as_recorded(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> None:
+    """Adds the rules that answer as it was recorded, but for those that answer other requests in it worse."""
+    recorded = list(as_recorded(_unsaid(draft.exchanges, draft.rehearsed), _consents(draft.exchanges)))
+    if not recorded:
+        return
+    learned, before = draft.rules, draft.rehearsed
+    draft.rules = [*learned, *recorded]
+    draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
+    triples = zip(draft.exchanges, before, draft.rehearsed, strict=True)
+    worse = {
+        exchange.operation.id for exchange, was, now in triples if exchange.operation and now.unlike and not was.unlike
+    }
+    if worse:
+        draft.rules = [*learned, *(rule for rule in recorded if rule.value["match"].get("operation") not in worse)]
+        draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
+
+
+def _consents(exchanges: Sequence[RecognisedExchange]) -> set[str]:
+    return {exchange.made["consentId"] for exchange in exchanges if "consentId" in exchange.made}
+
+
+def _learn_errors(draft: _Draft, interface: Interface, rehearsed: Sequence[Rehearsed]) -> None:
+    raised: list[tuple[str, RecognisedExchange]] = []
+    for exchange, outcome in zip(draft.exchanges, rehearsed, strict=True):
+        if exchange.succeeded or exchange.operation is None:
+            continue
+        # A request on which the dialect itself fails shows no error of the bank's.
+        if outcome.error and outcome.error != "internal" and outcome.error in interface.errors:
+            raised.append((outcome.error, exchange))
+    draft.errors = learn_errors(raised, interface.errors, _every_error(interface))
+    draft.unknown += draft.errors.unknown
+
+
+def _every_error(interface: Interface) -> Any:
+    """The body in which a dialect says its errors, as it is written."""
+    for folder in (bundled("cassettes") / interface.dialect, *reversed(interface.foundation)):
+        for file in sorted(folder.rglob("*.yaml")):
+            value = parse(file.read_text(encoding="utf-8"), file).value
+            if isinstance(value, dict) and "every_error" in value:
+                return value["every_error"].get("body")
+    return None
+
+
+def _unlike(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehearsed]) -> Iterator[str]:
+    for exchange, outcome in zip(exchanges, rehearsed, strict=True):
+        if outcome.unlike:
+            yield f"{exchange.request} ({exchange.place}): {'; '.join(outcome.unlike[:3])}"
+
+
+_FILLED = {
+    "bic": "NOTKNOWNXXX",
+    "referenceDate": "{{ today() }}",
+    "bookingDate": "{{ today() }}",
+    "valueDate": "{{ today() }}",
+    "lastActionDate": "{{ today() }}",
+    "validUntil": "{{ today(90) }}",
+    "recurringIndicator": True,
+    "frequencyPerDay": 4,
+    "creditorAccount": {"bban": "-"},
+    "debtorAccount": {"bban": "-"},
+}
+"""Values for members that test data must have, and the bank does not show."""
+_MOST_TRIES = 1000
+
+
+def _data(tape: Tape, draft: _Draft) -> TestData | None:
+    """The customers and accounts that the recording shows, as far as test data can say them."""
+    recorded = recorded_data(tape.entries, TestData({}, ()))
+    collections: dict[str, dict[str, Any]] = {}
+    for name, entries in recorded.collections.items():
+        for id, entry in entries.items():
+            if (fitting := _as_test_data(name, id, entry)) is None:
+                draft.unknown.append(f"{name} {id} of the recording cannot stand in test data")
+            else:
+                collections.setdefault(name, {})[id] = fitting
+    if not any(tape.keys):
+        credentials = _credentials(tape.entries)
+        for psu in collections.get("psus", {}).values():
+            psu |= credentials
+    accounts = collections.get("accounts", {})
+    for consent in collections.get("consents", {}).values():
+        consent["accounts"] = [iban for iban in consent["accounts"] if iban in accounts]
+    return TestData(collections, ()) if accounts else None
+
+
+def _credentials(entries: Sequence[Exchange]) -> dict[str, str]:
+    """The password and the one-time password that were taken, of a recording that hides none."""
+    credentials: dict[str, str] = {}
+    for entry in entries:
+        sent = body.read(entry.body).value if entry.status < 300 else None
+        if isinstance(sent, dict):
+            data = sent.get("psuData")
+            if isinstance(data, dict) and isinstance(data.get("password"), str):
+                credentials["password"] = data["password"]
+            if isinstance(sent.get("scaAuthenticationData"), str):
+                credentials["otp"] = sent["scaAuthenticationData"]
+    return credentials
+
+
+def _as_test_data(name: str, id: str, entry: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The entry with all that test data must have, and without what they cannot hold; None if it is itself that."""
+    schema = bundled_schema("testdata")
+    document: Any = {"testdata": 1, name: {id: deepcopy(_without_nulls(entry))}}
+    for _ in range(_MOST_TRIES):
+        complaint = next(iter(schema.complaints(document)), None)
+        if complaint is None:
+            fitting: dict[str, Any] | None = document[name].get(id)
+            return fitting
+        missing = _MISSING.search(complaint.text) if complaint.code == "missing-key" else None
+        pointer = (*complaint.pointer, missing[1]) if missing else complaint.pointer
+        *above, last = pointer
+        holder: Any = reduce(getitem, above, document)
+        if missing and last not in holder:
+            holder[last] = _balances(holder) if last == "balances" else deepcopy(_FILLED.get(str(last), "-"))
+        elif len(pointer) <= len((name, id)):
+            return None
+        else:
+            del holder[last]
+    return None
+
+
+def _balances(account: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The balances of an account whose own were not asked for: enough for the payments that follow."""
+    amount = {"currency": account.get("currency", "EUR"), "amount": "10000.00"}
+    return [{"balanceType": "interimAvailable", "balanceAmount": amount, "referenceDate": "{{ today() }}"}]
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
+    return list(value) if isinstance(value, list) else value
+
+
+def _leave_unreadable(draft: _Draft, schemas: Schemas) -> None:
+    """Takes back what no cassette can say, each by itself, and says so; the rest stays learned."""
+    if not _trouble(_cassette(draft), schemas):
+        return
+    base = {"cassette": 1, "extends": draft.base}
+    for id, made in draft.operations.items():
+        if made.value and (trouble := _trouble({**base, "changes": {"operations": {id: made.value}}}, schemas)):
+            made.value = {}
+            made.unknown.append(f"{id}: {trouble} ({_list(made.places)}), so it stays documented")
+    for name, (value, places) in list(draft.errors.errors.items()):
+        if trouble := _trouble({**base, "changes": {"errors": {name: value}}}, schemas):
+            del draft.errors.errors[name]
+            draft.unknown.append(f"the error {name}: {trouble} ({_list(places)})")
+    for rule in list(draft.rules):
+        if trouble := _trouble({**base, "rules": [rule.value]}, schemas):
+            draft.rules.remove(rule)
+            draft.unknown.append(f"{trouble} ({_list(rule.places)})")
+
+
+def _trouble(cassette: Mapping[str, Any], schemas: Schemas) -> str | None:
+    """The first problem of a cassette; None if it can be read."""
+    with TemporaryDirectory() as directory:
+        folder = Path(directory) / "derived"
+        folder.mkdir()
+        (folder / DIALECT).write_text(yaml_text(cassette), encoding="utf-8")
+        try:
+            layers.read([[folder]], schemas, named())
+        except Unreadable as error:
+            return error.problems[0].text
+    return None
+
+
+def _rehearse(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> list[Rehearsed]:
+    with TemporaryDirectory() as directory:
+        folder = Path(directory) / "derived"
+        folder.mkdir()
+        (folder / DIALECT).write_text(yaml_text(_cassette(draft)), encoding="utf-8")
+        interface = layers.read([[folder]], schemas, named())
+        data = draft.data or testdata.load([bundled("cassettes") / TESTDATA])
+        return rehearse(tape.entries, interface, schemas, data, learned_courses)
+
+
+# Writing
+
+
+def _cassette(draft: _Draft) -> dict[str, Any]:
+    changes = {
+        "options": {name: value for name, (value, _) in draft.options.items()},
+        "operations": {id: operation.value for id, operation in draft.operations.items() if operation.value},
+        "errors": {name: value for name, (value, _) in draft.errors.errors.items()},
+    }
+    cassette: dict[str, Any] = {"cassette": 1, "extends": draft.base}
+    if changes := {name: value for name, value in changes.items() if value}:
+        cassette["changes"] = changes
+    if draft.errors.every is not None:
+        cassette["every_error"] = {"body": draft.errors.every}
+    if draft.rules:
+        cassette["rules"] = [rule.value for rule in draft.rules]
+    return cassette
+
+
+def _files(name: str, draft: _Draft, interface: Interface, tape: Tape) -> dict[str, str]:
+    text = "".join(f"# {line}\n" if line else "#\n" for line in _head(name, draft, tape))
+    bank = str(Origin.parse(tape.entries[0].bank)) if tape.entries[0].bank else "the bank"
+    text += yaml_text({"cassette": 1, "title": f"{name}, as {bank} was recorded", "extends": draft.base})
+    sections: dict[str, dict[str, tuple[Mapping[str, Any], str, Sequence[str]]]] = {
+        "options": {id: (value, "", places) for id, (value, places) in draft.options.items()},
+        "operations": dict(_operations(draft, interface)),
+        "errors": {id: (value, "", places) for id, (value, places) in draft.errors.errors.items()},
+    }
+    written = "".join(_section(key, entries) for key, entries in sections.items() if entries)
+    text += f"\nchanges:\n{written}" if written else ""
+    if draft.errors.every is not None:
+        text += f"\n{_comment(draft.errors.places, '')}{yaml_text({'every_error': {'body': draft.errors.every}})}"
+    if draft.rules:
+        entries = (_comment(rule.places, "") + yaml_text([rule.value]) for rule in draft.rules)
+        text += f"\nrules:\n{indent(''.join(entries), '  ')}"
+    files = {DIALECT: text}
+    if draft.data:
+        head = "# What the recording shows of the bank's customers and accounts.\n"
+        files[TESTDATA] = head + yaml_text({"testdata": 1, **_plain(draft.data.collections)})
+    return files
+
+
+def _head(name: str, draft: _Draft, tape: Tape) -> Iterator[str]:
+    days = sorted(f"{entry.time:%Y-%m-%d}" for entry in tape.entries)
+    number = len(tape.entries)
+    yield f"Derived from {number} exchange{'s' * (number != 1)} of {days[0]} to {days[-1]}:"
+    yield f"xs2a-sandbox derive --dialect {name}"
+    yield f"The nearest documented dialect: {draft.nearness}."
+    if draft.unknown:
+        yield ""
+        yield "Not learned:"
+        for unknown in dict.fromkeys(draft.unknown):
+            first, *rest = wrap(unknown, _WIDTH - 4) or [""]
+            yield f"- {first}"
+            yield from (f"  {line}" for line in rest)
+
+
+def _operations(draft: _Draft, interface: Interface) -> Iterator[tuple[str, tuple[dict[str, Any], str, list[str]]]]:
+    """Every operation with what it rests on."""
+    days: dict[str, str] = {}
+    for exchange in draft.exchanges:
+        if exchange.operation:
+            days[exchange.operation.id] = max(days.get(exchange.operation.id, ""), f"{exchange.entry.time:%Y-%m-%d}")
+    for id, operation in interface.operations.items():
+        made = draft.operations.get(id)
+        doc = str(operation.origin.written.get("doc", ""))
+        if made is None:
+            rests = f"Written: as {draft.base} has it, not recorded."
+            yield id, ({"doc": f"{rests} {doc}".strip()}, "", [])
+            continue
+        number = len(made.places)
+        rests = f"Recorded {days[id]}, {number} exchange{'s' * (number != 1)}; "
+        rests += "derived from these." if made.value else f"as {draft.base} has it."
+        yield (
+            id,
+            (
+                {"doc": f"{rests} {doc}".strip(), **made.value},
+                f"{operation.method} {operation.pattern.text}",
+                made.places,
+            ),
+        )
+
+
+def _section(key: str, entries: Mapping[str, tuple[Mapping[str, Any], str, Sequence[str]]]) -> str:
+    text = ""
+    for id, (value, title, places) in entries.items():
+        text += _comment(places, title) + yaml_text({id: value})
+    return f"  {key}:\n{indent(text, '    ')}"
+
+
+def _comment(places: Sequence[str], title: str) -> str:
+    line = ": ".join(filter(None, (title, _list(places))))
+    return "".join(f"# {part}\n" for part in wrap(line, _WIDTH)) if line else ""
+
+
+def _list(places: Sequence[str]) -> str:
+    """Places of one file together: `x.har.jsonl, exchanges 2, 3`."""
+    by_file: dict[str, list[str]] = {}
+    for place in dict.fromkeys(places):
+        file, _, number = place.rpartition(" ")
+        by_file.setdefault(file, []).append(number)
+    texts = []
+    for file, numbers in by_file.items():
+        more = f" and {len(numbers) - _MOST_PLACES} more" if numbers[_MOST_PLACES:] else ""
+        texts.append(f"{file}{'s' * (len(numbers) > 1)} {', '.join(numbers[:_MOST_PLACES])}{more}")
+    return "; ".join(texts)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(member) for key, member in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

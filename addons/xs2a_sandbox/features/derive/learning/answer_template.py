@@ -1,0 +1,259 @@
+"""Recorded answers of one operation as one template: ids, echoes and states as expressions, the rest as it was said."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xs2a_sandbox.cassette.evaluation.expressions import is_plain
+from xs2a_sandbox.compare.diff import PAGES
+from xs2a_sandbox.compare.states import STATES
+from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.features.derive.learning.recognised_exchange import MADE
+
+_DELIMITERS = re.compile(r"([/?&=#:;,\s\"'()<>]+)")
+_PURE = re.compile(r"\{\{ (result(?:\.\w+)+) \}\}")
+_WHOLE = re.compile(r"\{\{ ([^{}]*(?:\{[^{}]*\}[^{}]*)*) \}\}")
+_CONDITIONAL = re.compile(r"\{\{ .+ if ((?:'\w+' in )?result\.[\w.]+(?: [=!]= '\w+')?(?: and [^{}]+)?) \}\}", re.DOTALL)
+_PIECES = re.compile(r"(\{\{.*?\}\})")
+_SHORTEST = 6
+"""Characters from which a text is no word that occurs by accident."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An answer, and what of it has a name: `ids` are expressions by text, `echoes` expressions by place and value.
+
+    `state` is the one that it tells, as the documented dialect calls it; `origin` is how links to the bank begin.
+    """
+
+    place: str
+    value: Any
+    ids: Mapping[str, str]
+    echoes: Mapping[tuple[str, str], str]
+    state: str | None = None
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """The documented dialect's own template, and the members of the handler's result where that is given whole.
+
+    `words` are the bank's for states, by the documented ones.
+    """
+
+    body: Any
+    members: Mapping[str, str]
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    def find(self, name: str) -> Any:
+        """The documented template of a member that is called so, wherever it stands; None if there is none."""
+        if name in self.members:
+            return f"{{{{ {self.members[name]} }}}}"
+        return next(_find_called(self.body, name), None)
+
+    def result(self, name: str) -> str | None:
+        """The member of the handler's result that is shown under this name."""
+        match = _PURE.fullmatch(text) if isinstance(text := self.find(name), str) else None
+        return match[1] if match else None
+
+    def condition(self, name: str) -> str | None:
+        """The condition on which the documented dialect shows a member, if it depends on what the handler returns."""
+        match = _CONDITIONAL.fullmatch(text) if isinstance(text := self.find(name), str) else None
+        return match[1] if match else None
+
+    def steps(self) -> dict[str, str]:
+        """The documented links to what can follow, which show up only where they lead on."""
+        links = self.find("_links")
+        own = links if isinstance(links, Mapping) else {}
+        return {name: text for name, text in own.items() if "in result.next" in str(text)}
+
+    @property
+    def state(self) -> str | None:
+        """The expression of the state that the answer tells."""
+        return next((one for name in sorted(STATES) if (one := self.result(name))), None)
+
+    def state_word(self, name: str) -> str | None:
+        """The state in the bank's words."""
+        if (own := self.result(name)) is None:
+            return None
+        if not self.words:
+            return f"{{{{ {own} }}}}"
+        return f"{{{{ {_expression(dict(sorted(self.words.items())))}[{own}] or {own} }}}}"
+
+
+def _find_called(template: Any, name: str) -> Iterator[Any]:
+    if isinstance(template, Mapping):
+        for key, value in template.items():
+            if key.removesuffix("?") == name:
+                yield value
+            else:
+                yield from _find_called(value, name)
+
+
+class Template:
+    """The template of these samples; `unknown` says which places of it could not be learned."""
+
+    def __init__(self, samples: Sequence[Sample], usual: Usual) -> None:
+        self.unknown: list[str] = []
+        self._usual = usual
+        self._shows_nulls = any("null" in json.dumps(sample.value, default=str) for sample in samples)
+        self.value = self._any([(sample, sample.value) for sample in samples], "", "")
+
+    def _any(self, values: Sequence[tuple[Sample, Any]], name: str, place: str) -> Any:
+        kinds = {type(value) for _, value in values}
+        if name in PAGES and (page := self._page(name, values[0][1])) is not None:
+            return page
+        if not _is_link(place):
+            if name in STATES and kinds <= {str} and (state := self._usual.state_word(name)):
+                return state
+            if (own := self._usual.result(name)) and not self._is_id(values):
+                return f"{{{{ {own} }}}}"
+        if (condition := self._usual.condition(name)) and name not in PAGES:
+            there = [(sample, value) for sample, value in values if value is not None]
+            if not there:
+                return self._usual.find(name)
+            return f"{{{{ {_expression(self._plainly(there, name, place))} if {condition} }}}}"
+        return self._plainly(values, name, place)
+
+    def _plainly(self, values: Sequence[tuple[Sample, Any]], name: str, place: str) -> Any:
+        kinds = {type(value) for _, value in values}
+        if kinds == {dict}:
+            return self._object(values, place)
+        if kinds == {list}:
+            return self._list(values, name, place)
+        return self._leaf(values, name, place)
+
+    def _object(self, values: Sequence[tuple[Sample, Any]], place: str) -> Any:
+        template: dict[str, Any] = {}
+        seen = {name for _, value in values for name in value}
+        for name in dict.fromkeys(name for _, value in values for name in value):
+            there = [(sample, value[name]) for sample, value in values if name in value]
+            learned = self._any(there, name, f"{place}/{name}")
+            lacking = [sample for sample, value in values if name not in value]
+            if lacking:
+                learned = self._sometimes(learned, [sample for sample, _ in there], lacking, f"{place}/{name}")
+                template[f"{name}?"] = learned
+            elif self._may_be_null(name, learned):
+                template[f"{name}?"] = learned
+            else:
+                template[name] = learned
+        if place.endswith("/_links"):
+            template |= {f"{name}?": text for name, text in self._usual.steps().items() if name not in seen | PAGES}
+        return template
+
+    def _may_be_null(self, name: str, learned: Any) -> bool:
+        if not isinstance(learned, str):
+            return False
+        if _CONDITIONAL.fullmatch(learned):
+            return not self._shows_nulls or name in self._usual.steps()
+        return not self._shows_nulls and name not in STATES | MADE.keys() and _PURE.fullmatch(learned) is not None
+
+    def _sometimes(self, learned: Any, there: Sequence[Sample], lacking: Sequence[Sample], place: str) -> Any:
+        """A member that some answers have: those of some states, if it is that."""
+        if isinstance(learned, str) and (_PURE.fullmatch(learned) or _CONDITIONAL.fullmatch(learned)):
+            return learned
+        state, states = self._usual.state, {sample.state for sample in there}
+        if state and None not in states and not states & {sample.state for sample in lacking}:
+            return f"{{{{ {_expression(learned)} if {state} in {_expression(sorted(map(str, states)))} }}}}"
+        often = f"in {len(there)} of {len(there) + len(lacking)} answers, it is not known when"
+        self.unknown.append(f"{place} is {often} ({lacking[0].place} lacks it)")
+        return learned if len(there) >= len(lacking) else None
+
+    def _list(self, values: Sequence[tuple[Sample, Any]], name: str, place: str) -> Any:
+        lengths = {len(value) for _, value in values}
+        if len(lengths) == 1:
+            return [
+                self._any([(sample, value[n]) for sample, value in values], "", f"{place}/{n}")
+                for n in range(lengths.pop())
+            ]
+        self.unknown.append(f"{place} has lists of different lengths; this is that of {values[0][0].place}")
+        return self._any(values[:1], name, place)
+
+    def _leaf(self, values: Sequence[tuple[Sample, Any]], name: str, place: str) -> Any:
+        written = [_write(sample, value, place) for sample, value in values]
+        if len({exactly(text) for text in written}) == 1:
+            return written[0]
+        state = self._usual.state
+        by_state: dict[str | None, dict[str, Any]] = {}
+        for (sample, _), leaf in zip(values, written, strict=True):
+            by_state.setdefault(sample.state, {})[exactly(leaf)] = leaf
+        if state and None not in by_state and all(len(ones) == 1 for ones in by_state.values()):
+            words = {str(key): next(iter(ones.values())) for key, ones in sorted(by_state.items(), key=str)}
+            return f"{{{{ {_expression(words)}[{state}] }}}}"
+        (often, _), *_ = Counter(map(exactly, written)).most_common(1)
+        first = next(n for n, text in enumerate(written) if exactly(text) == often)
+        self.unknown.append(f"{place} differs from answer to answer; this is that of {values[first][0].place}")
+        return written[first]
+
+    def _page(self, name: str, value: Any) -> Any:
+        """The sandbox's own page for the customer, in the shape of the bank's link."""
+        page = self._usual.find(name)
+        if isinstance(value, str) and isinstance(page, Mapping):
+            return page.get("href")
+        if isinstance(value, str) and isinstance(page, str):
+            return f"{{{{ ({whole[1]}).href }}}}" if (whole := _WHOLE.fullmatch(page)) else page
+        return page
+
+    def _is_id(self, values: Sequence[tuple[Sample, Any]]) -> bool:
+        return all(isinstance(value, str) and value in sample.ids for sample, value in values)
+
+
+def last_members(place: str) -> str:
+    """The last two members of a place: an echo has the same."""
+    return "/".join(place.split("/")[-2:])
+
+
+def learned_text(text: str, sample: Sample) -> str:
+    """The text with expressions in place of what has a name."""
+    return str(_write(sample, text, ""))
+
+
+def _is_link(place: str) -> bool:
+    """Tells if it is below a member such as `_links`."""
+    return "/_" in place
+
+
+def _write(sample: Sample, value: Any, place: str) -> Any:
+    if isinstance(value, dict | list):
+        return value if is_plain(value) else f"{{{{ {_expression(value)} }}}}"
+    if (echo := sample.echoes.get((last_members(place), exactly(value)))) is not None:
+        return f"{{{{ {echo} }}}}"
+    if not isinstance(value, str):
+        return value
+    if value in sample.ids:
+        return f"{{{{ {sample.ids[value]} }}}}"
+    if len(value) >= _SHORTEST and (echo := sample.echoes.get(("", exactly(value)))) is not None:
+        return f"{{{{ {echo} }}}}"
+    start = sample.origin if sample.origin and value.startswith(f"{sample.origin}/") else ""
+    pieces = _DELIMITERS.split(value.removeprefix(start))
+    return ("{{ session.url }}" if start else "") + "".join(_piece(piece, sample.ids, "/" in value) for piece in pieces)
+
+
+def _piece(piece: str, ids: Mapping[str, str], is_link: bool) -> str:
+    if piece in ids and (is_link or len(piece) >= _SHORTEST):
+        return f"{{{{ {ids[piece]} }}}}"
+    return piece.replace("{{", "{{ '{{' }}")
+
+
+def _expression(template: Any) -> str:
+    """The template as it is written inside of an expression."""
+    if isinstance(template, Mapping):
+        return "{" + ", ".join(f"{_quote(name)}: {_expression(member)}" for name, member in template.items()) + "}"
+    if isinstance(template, list):
+        return "[" + ", ".join(map(_expression, template)) + "]"
+    if isinstance(template, str):
+        pieces = [piece for piece in _PIECES.split(template) if piece]
+        inner = [f"({piece[2:-2].strip()})" if piece.startswith("{{") else _quote(piece) for piece in pieces]
+        return " ~ ".join(inner) or "''"
+    return (
+        {None: "none", True: "true", False: "false"}[template]
+        if template is None or isinstance(template, bool)
+        else str(template)
+    )
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"

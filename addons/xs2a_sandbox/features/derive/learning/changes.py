@@ -1,0 +1,311 @@
+"""Changes of the operations of a documented dialect, with which they answer as the recorded bank."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from xs2a_sandbox.cassette import Operation
+from xs2a_sandbox.cassette.evaluation.work import WORK, Work
+from xs2a_sandbox.cassette.handler import Handler
+from xs2a_sandbox.cassette.index import Lookup
+from xs2a_sandbox.compare.states import STATES, reported_state
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
+from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.features.derive.learning.answer_template import Sample, Template, Usual, last_members, learned_text
+from xs2a_sandbox.features.derive.learning.courses import StateSequences
+from xs2a_sandbox.features.derive.learning.recognised_exchange import MADE, RecognisedExchange
+from xs2a_sandbox.features.derive.recorded_answer import recorded_answer
+from xs2a_sandbox.http.body import Content
+from xs2a_sandbox.http.origin import Origin
+from xs2a_sandbox.http.target import split_target
+
+READS = ("accounts.", "cards.")
+"""Handlers whose results are data of the bank, not of the request: their answers keep the documented shape."""
+_WHOLE = re.compile(r"\{\{ (result(?:\.\w+)*) \}\}")
+_COLLECTIONS = {"paymentId": "payments"}
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(slots=True)
+class OperationChange:
+    """A change of an operation, with the exchanges that show it, and what of them could not be learned."""
+
+    value: dict[str, Any] = field(default_factory=dict)
+    places: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+
+def change(
+    operation: Operation,
+    exchanges: Sequence[RecognisedExchange],
+    makers: Mapping[str, RecognisedExchange],
+    handlers: Mapping[str, Handler],
+    courses: StateSequences,
+    schemas: Schemas,
+) -> OperationChange:
+    """`exchanges` are those of the operation, `makers` are those that made ids, by the id."""
+    made = OperationChange(places=[exchange.place for exchange in exchanges])
+    succeeded = [exchange for exchange in exchanges if exchange.succeeded]
+    paths = Counter(exchange.path for exchange in exchanges)
+    (path, _), *others = paths.most_common()
+    if path != operation.pattern.text:
+        made.value["path"] = path
+    made.unknown += [f"{operation.id} has the path {other} as well; only {path} is answered" for other, _ in others]
+    if products := _products(operation, succeeded):
+        made.value["where"] = products
+    if require := _require(operation, succeeded, schemas):
+        made.value["require"] = require
+    if succeeded and (respond := _respond(operation, succeeded, makers, handlers, courses, made.unknown)):
+        made.value["respond"] = respond
+        made.value["answers"] = None
+    return made
+
+
+def _products(operation: Operation, exchanges: Sequence[RecognisedExchange]) -> Any:
+    """The path parameters with the products that the documented dialect does not have; {} if there is none."""
+    written = deepcopy(operation.origin.written.get("where", {}))
+    alternatives = written if isinstance(written, list) else [written]
+    changed = False
+    for exchange in exchanges:
+        product = exchange.parameters.get("product")
+        fitting = [
+            spec
+            for spec, constraints in zip(alternatives, operation.where, strict=True)
+            if all(c.fits((exchange.parameters[c.place.name],)) for c in constraints if c.place.name != "product")
+        ]
+        for spec in fitting[:1]:
+            offered = spec.get("product")
+            listed = offered if isinstance(offered, list) else [offered]
+            if product and isinstance(offered, list | str) and product not in listed:
+                spec["product"] = [*listed, product]
+                changed = True
+    return written if changed else {}
+
+
+def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], schemas: Schemas) -> Any:
+    """The requirements without what answered requests did not meet; {} if they meet all."""
+    written = deepcopy(operation.origin.written.get("require", {}))
+    steps = written if isinstance(written, list) else [written]
+    lifted = False
+    for spec, step in zip(steps, operation.require.steps, strict=False):
+        for constraint in step.constraints:
+            part, name = constraint.place.part, constraint.place.name
+            if all(constraint.fits(_values(exchange, part, name)) for exchange in exchanges):
+                continue
+            if (key := next((key for key in spec.get(part) or {} if key.lower() == name.lower()), None)) is not None:
+                spec[part][key] = None
+                lifted = True
+            elif part == "headers":
+                spec[part] = {**spec.get(part, {}), name: _WHATEVER}  # every request must bring it
+                lifted = True
+        if step.that and not all(step.that(_scope(exchange)) for exchange in exchanges):
+            spec["that"] = None
+            lifted = True
+        schema = step.schema if "schema" in (spec.get("body") or {}) else None
+        if schema and not all(_accepts(schema, exchange, step.optional, schemas) for exchange in exchanges):
+            spec["body"] = None
+            lifted = True
+    if not lifted:
+        return {}
+    if isinstance(written, list):
+        # A list is given whole, so that what is lifted just goes.
+        bare = [{key: _without_nulls(value) for key, value in spec.items() if value is not None} for spec in written]
+        return [spec for spec in bare if spec.keys() - {"error", "values"}] or [{}]
+    return {key: value for key, value in written.items() if value is None or _is_lifted(value)}
+
+
+_WHATEVER = {"any": [{"absent": True}, {"exists": True}]}
+
+
+def _scope(exchange: RecognisedExchange) -> dict[str, Any]:
+    """The part of a request that conditions of requirements are about."""
+    return {
+        "path": exchange.parameters,
+        "query": dict(reversed(split_target(exchange.entry.target).query)),
+        "headers": exchange.entry.headers.first,
+        "body": exchange.body,
+        WORK: Work(),
+    }
+
+
+def _without_nulls(value: Any) -> Any:
+    return {key: member for key, member in value.items() if member is not None} if isinstance(value, dict) else value
+
+
+def _is_lifted(value: Any) -> bool:
+    return isinstance(value, dict) and any(item is None or item is _WHATEVER for item in value.values())
+
+
+def _values(exchange: RecognisedExchange, part: str, name: str) -> Sequence[Any]:
+    if part == "headers":
+        return exchange.entry.headers.all(name)
+    if part == "query":
+        return [value for key, value in split_target(exchange.entry.target).query if key == name]
+    return at_pointer(exchange.body, parse_pointer(name)) if exchange.entry.body else ()
+
+
+def _accepts(name: str, exchange: RecognisedExchange, optional: bool, schemas: Schemas) -> bool:
+    if not exchange.entry.body:
+        return optional
+    for parameter, value in exchange.parameters.items():
+        name = name.replace(f"{{{parameter}}}", value)
+    return name in schemas and exchange.body is not None and schemas[name].accepts(exchange.body)
+
+
+# Answers
+
+
+def _respond(
+    operation: Operation,
+    exchanges: Sequence[RecognisedExchange],
+    makers: Mapping[str, RecognisedExchange],
+    handlers: Mapping[str, Handler],
+    courses: StateSequences,
+    unknown: list[str],
+) -> list[dict[str, Any]]:
+    written = deepcopy(operation.origin.written.get("respond", {}))
+    usual_answers = written if isinstance(written, list) else [written]
+    by_status: defaultdict[int, list[RecognisedExchange]] = defaultdict(list)
+    for exchange in exchanges:
+        by_status[exchange.entry.status].append(exchange)
+    if (operation.behaviour.handler or "").startswith(READS):
+        return _of_data(usual_answers, by_status, operation, unknown)
+    answers = []
+    for number, spec in enumerate(usual_answers):
+        status = spec.get("status", 200)
+        left = [status for status in by_status if status not in {other.get("status", 200) for other in usual_answers}]
+        if status not in by_status and left and (len(usual_answers) == 1 or number == len(usual_answers) - 1):
+            status = max(left, key=lambda status: len(by_status[status]))
+        if (group := by_status.pop(status, None)) is None:
+            answers.append(spec)
+            continue
+        learned = _answer(operation, spec, group, makers, handlers, courses, unknown)
+        answers.append({**({"when": spec["when"]} if "when" in spec else {}), **learned})
+    unknown += [
+        f"{operation.id} answered {status} as well ({group[0].place}); it is not known when"
+        for status, group in by_status.items()
+    ]
+    return answers
+
+
+def _of_data(
+    usual: Sequence[dict[str, Any]],
+    by_status: Mapping[int, Sequence[RecognisedExchange]],
+    operation: Operation,
+    unknown: list[str],
+) -> list[dict[str, Any]]:
+    """The documented shape of a bank's data, with its habit of nulls."""
+    if any(_shows_null(exchange.answer) for group in by_status.values() for exchange in group):
+        if not any(spec.get("nulls") == "fill" for spec in usual):
+            unknown.append(f"{operation.id} shows members that are null; which ones it always shows is not known")
+        return []
+    return [{**spec, "nulls": "drop"} for spec in usual]
+
+
+def _shows_null(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(member is None or _shows_null(member) for member in value.values())
+    return isinstance(value, list) and any(map(_shows_null, value))
+
+
+def _answer(
+    operation: Operation,
+    spec: Mapping[str, Any],
+    exchanges: Sequence[RecognisedExchange],
+    makers: Mapping[str, RecognisedExchange],
+    handlers: Mapping[str, Handler],
+    courses: StateSequences,
+    unknown: list[str],
+) -> dict[str, Any]:
+    handler = handlers.get(operation.behaviour.handler or "")
+    returns = handler.result if handler else {}
+    samples = [_sample(exchange, operation, makers, returns, courses) for exchange in exchanges]
+    answer: dict[str, Any] = {"status": exchanges[0].entry.status}
+    if headers := _headers(spec.get("headers", {}), exchanges, samples):
+        answer["headers"] = headers
+    readable = [sample for exchange, sample in zip(exchanges, samples, strict=True) if exchange.answer is not None]
+    if readable:
+        usual = Usual(spec.get("body"), _members(spec.get("body"), returns), courses.words(operation.id))
+        template = Template(readable, usual)
+        answer["body"] = template.value
+        unknown += [f"{operation.id}: {line}" for line in template.unknown]
+    elif exchanges[0].entry.answer_body:
+        unknown.append(f"{operation.id} is answered with another thing than JSON ({exchanges[0].place})")
+    return answer
+
+
+def _members(body: Any, returns: Mapping[str, Any]) -> dict[str, str]:
+    """The members of the handler's result by name, where it is given as a whole."""
+    whole = _WHOLE.fullmatch(body) if isinstance(body, str) else None
+    if whole is None:
+        return {}
+    inner = returns.get(whole[1].removeprefix("result").strip("."), returns) or {}
+    return {name: f"{whole[1]}.{name}" for name in inner}
+
+
+def _sample(
+    exchange: RecognisedExchange,
+    operation: Operation,
+    makers: Mapping[str, RecognisedExchange],
+    returns: Mapping[str, Any],
+    courses: StateSequences,
+) -> Sample:
+    ids = {value: f"path{_step(name)}" for name, value in exchange.parameters.items()}
+    for name, id in exchange.made.items():
+        if name in returns:
+            ids[id] = f"result.{name}"
+    for name in ("Consent-ID", "X-Request-ID"):
+        if value := exchange.entry.headers.get(name):
+            ids.setdefault(value, f"headers['{name.lower()}']")
+    echoes: dict[tuple[str, str], str] = {}
+    for name, collection in _COLLECTIONS.items():
+        maker = makers.get(exchange.parameters.get(name, ""))
+        if maker is not None:
+            echoes |= dict(_echoes(maker.body, f"state.{collection}[path.{name}].request"))
+    echoes |= dict(_echoes(exchange.body, "body"))
+    state = reported_state(Lookup((), dict(exchange.parameters), operation, ()), Content("json", exchange.answer))
+    meaning = courses.meaning(state.thing, state.state) if state else None
+    return Sample(exchange.place, exchange.answer, ids, echoes, meaning, _origin(exchange))
+
+
+def _origin(exchange: RecognisedExchange) -> str:
+    return str(Origin.parse(exchange.entry.bank)) if exchange.entry.bank else ""
+
+
+def _echoes(value: Any, expression: str, place: str = "") -> Iterator[tuple[tuple[str, str], str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _echoes(inner, expression + _step(key), f"{place}/{key}")
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _echoes(inner, f"{expression}[{number}]", f"{place}/{number}")
+    elif value is not None and not isinstance(value, bool) and place.rpartition("/")[2] not in STATES | MADE.keys():
+        yield (last_members(place), exactly(value)), expression
+        yield ("", exactly(value)), expression
+
+
+def _step(name: str) -> str:
+    return f".{name}" if _NAME.fullmatch(name) else "['" + name.replace("\\", "\\\\").replace("'", "\\'") + "']"
+
+
+def _headers(
+    usual: Mapping[str, Any], exchanges: Sequence[RecognisedExchange], samples: Sequence[Sample]
+) -> dict[str, Any]:
+    """The headers that all of the answers have, with the same text or the same names in it."""
+    kept = [recorded_answer(exchange.entry, {}).get("headers", {}) for exchange in exchanges]
+    documented = {name.lower(): text for name, text in usual.items()}
+    headers = {}
+    for name in kept[0]:
+        texts = {learned_text(own[name], sample) for own, sample in zip(kept, samples, strict=True) if name in own}
+        if name.lower() == "content-type" and texts == {"application/json"}:
+            continue
+        has_expression = len(texts) == 1 and "{{" in next(iter(texts))
+        if name.lower() in documented and "result." in str(documented[name.lower()]) and not has_expression:
+            headers[name] = documented[name.lower()]
+        elif len(texts) == 1 and all(name in own for own in kept):
+            headers[name] = texts.pop()
+    return headers

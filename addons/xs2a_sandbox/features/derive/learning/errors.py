@@ -1,0 +1,182 @@
+"""How a bank says that something is wrong: its errors by the documented names, and the shape that all of them have."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xs2a_sandbox.cassette.model import ErrorAnswer
+from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.features.derive.learning.answer_template import Sample, Template, Usual, last_members, learned_text
+from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
+
+_CODES = ("code", "error", "errorCode")
+_TEXTS = ("text", "detail", "message", "error_description", "description", "title")
+_STATUSES = ("status", "httpStatus", "statusCode")
+_EXPRESSION = re.compile(r"\{\{ error\.(\w+) \}\}")
+_ID = "{{ id }}"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSample:
+    """The code, text and path of an error, wherever its body has them: the first of each."""
+
+    code: str | None
+    text: str | None
+    path: str | None
+    has_path: bool
+
+
+@dataclass(slots=True)
+class LearnedErrors:
+    """`errors` by name, each with the places that show it; `every` is the body of all of them, None if it is the
+    documented one.
+    """
+
+    errors: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
+    every: Any = None
+    places: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+
+def learn_errors(
+    raised: Sequence[tuple[str, RecognisedExchange]], documented: Mapping[str, ErrorAnswer], every_body: Any
+) -> LearnedErrors:
+    """`raised` are errors by the documented names, with the exchanges in which the bank has answered them."""
+    learned = LearnedErrors()
+    readable = [(name, error, error_words(error.answer)) for name, error in raised if isinstance(error.answer, dict)]
+    own_text = _written_text(every_body)
+    texts = {id(exchange): _in(own_text, what.text or "") for _, exchange, what in readable}
+    is_usual = (
+        bool(readable)
+        and all(texts.values())
+        and all(_is_like(exchange.answer, every_body) for _, exchange, _ in readable)
+    )
+    if readable and not is_usual:
+        learned.every = _every(readable, learned.unknown)
+        learned.places = [exchange.place for _, exchange, _ in readable]
+    by_name: defaultdict[str, list[tuple[RecognisedExchange, str | None, str, str | None]]] = defaultdict(list)
+    for name, error in raised:
+        what = error_words(error.answer)
+        parts = texts.get(id(error)) if is_usual else None
+        number, text = parts or (None, what.text or "")
+        by_name[name].append((error, what.code, _with_id(text, error, documented[name]), number))
+    for name, ones in by_name.items():
+        value: dict[str, Any] = {"status": _by_operation([(exchange, exchange.entry.status) for exchange, *_ in ones])}
+        if codes := [(exchange, code) for exchange, code, _, _ in ones if code]:
+            value["code"] = _by_operation(codes)
+        if numbers := [(exchange, number) for exchange, _, _, number in ones if number]:
+            value["number"] = _by_operation(numbers)
+        counted = Counter(text for _, _, text, _ in ones if text)
+        if len(counted) == 1 or (counted and "expected" not in str(documented[name].origin.written["text"])):
+            value["text"] = counted.most_common(1)[0][0]
+        if len(counted) > 1:
+            learned.unknown.append(
+                f"{name} is said in {len(counted)} ways ({', '.join(exchange.place for exchange, *_ in ones)})"
+            )
+        learned.errors[name] = value, [exchange.place for exchange, *_ in ones]
+    return learned
+
+
+def error_words(body: Any) -> ErrorSample:
+    if isinstance(body, dict) and isinstance(messages := body.get("tppMessages"), list) and messages:
+        body = messages[0]
+    if not isinstance(body, dict):
+        return ErrorSample(None, None, None, False)
+    code = next((body[name] for name in _CODES if isinstance(body.get(name), str)), None)
+    text = next((body[name] for name in _TEXTS if isinstance(body.get(name), str)), None)
+    path = body.get("path")
+    return ErrorSample(code, text, path if isinstance(path, str) else None, "path" in body)
+
+
+def _every(readable: Sequence[tuple[str, RecognisedExchange, ErrorSample]], unknown: list[str]) -> Any:
+    samples = []
+    for _, exchange, what in readable:
+        names = {"code": what.code, "text": what.text, "path": what.path}
+        echoes = {("", exactly(value)): f"error.{name}" for name, value in names.items() if value}
+        for place in _place(exchange.answer, names):
+            echoes |= place
+        echoes |= {(f"/{key}", exactly(exchange.entry.status)): "error.status" for key in _STATUSES}
+        ids = {value: "headers['x-request-id']" for value in exchange.entry.headers.all("X-Request-ID") if value}
+        ids |= {what.code: "error.code"} if what.code else {}
+        samples.append(Sample(exchange.place, exchange.answer, ids, echoes))
+    template = Template(samples, Usual(None, {}))
+    unknown += [f"errors: {line}" for line in template.unknown]
+    return _with_path(template.value)
+
+
+def _place(value: Any, names: Mapping[str, str | None], place: str = "") -> Iterator[dict[tuple[str, str], str]]:
+    """The places that say code, text and path by their names, whatever is said there."""
+    keys = {"code": _CODES, "text": _TEXTS, "path": ("path",)}
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, member in inner:
+        below = f"{place}/{key}"
+        yield {
+            (last_members(below), exactly(member)): f"error.{n}"
+            for n, error in names.items()
+            if error == member and key in keys[n]
+        }
+        yield from _place(member, names, below)
+
+
+def _with_path(value: Any) -> Any:
+    """A path that is not null in some answers alone is what the error has."""
+    if isinstance(value, dict):
+        return {
+            key: "{{ error.path }}" if key.removesuffix("?") == "path" and member is not None else _with_path(member)
+            for key, member in value.items()
+        }
+    return [_with_path(member) for member in value] if isinstance(value, list) else value
+
+
+def _is_like(body: Any, template: Any) -> bool:
+    """Tells if the template could have said the body, whatever its expressions are."""
+    if isinstance(template, str) and "{{" in template:
+        return body is None or isinstance(body, str | int)
+    if isinstance(template, dict):
+        return (
+            isinstance(body, dict)
+            and body.keys() == template.keys()
+            and all(_is_like(body[key], member) for key, member in template.items())
+        )
+    if isinstance(template, list):
+        return isinstance(body, list) and len(body) == len(template) and all(map(_is_like, body, template))
+    return bool(exactly(body) == exactly(template))
+
+
+def _written_text(template: Any) -> str:
+    """The documented way of saying a text, with what stands around it."""
+    if isinstance(template, str):
+        return template if "error.text" in template else ""
+    inner = template.values() if isinstance(template, dict) else template if isinstance(template, list) else ()
+    return next((text for member in inner if (text := _written_text(member))), "")
+
+
+def _in(written: str, text: str) -> tuple[str | None, str] | None:
+    """The message number, if it has one, and the text itself, out of what the bank has said in the documented way."""
+    pattern, names = "", []
+    for number, piece in enumerate(_EXPRESSION.split(written)):
+        pattern += f"(?P<{piece}>.+?)" if number % 2 else re.escape(piece)
+        names += [piece] if number % 2 else []
+    if "text" not in names:
+        return None
+    match = re.fullmatch(pattern, text, re.DOTALL)
+    return (match["number"] if "number" in names else None, match["text"]) if match else None
+
+
+def _with_id(text: str, exchange: RecognisedExchange, documented: ErrorAnswer) -> str:
+    if _ID not in str(documented.origin.written["text"]):
+        return text.replace("{{", "{{ '{{' }}")
+    ids = dict.fromkeys(exchange.parameters.values(), "id")
+    ids |= dict.fromkeys(exchange.entry.headers.all("Consent-ID"), "id")
+    return learned_text(text, Sample(exchange.place, None, ids, {}))
+
+
+def _by_operation(values: Sequence[tuple[RecognisedExchange, Any]]) -> Any:
+    """One value, or those by operation with the most frequent for all others."""
+    (default, _), *others = Counter(value for _, value in values).most_common()
+    if not others:
+        return default
+    own = {exchange.operation.id: value for exchange, value in values if exchange.operation and value != default}
+    return {"default": default, **dict(sorted(own.items()))}

@@ -1,0 +1,48 @@
+"""Rules for members of a bank's data that are always null there, and that test data must have."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from xs2a_sandbox.features.derive.learning.as_recorded import RecordedRule
+from xs2a_sandbox.features.derive.learning.changes import READS
+from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
+from xs2a_sandbox.features.derive.rehearsal import Rehearsed, shape
+from xs2a_sandbox.http import body
+
+_NULL = frozenset({"null"})
+_PLAIN = re.compile(r"(/[\w.*-]+)+")
+
+
+def null_members(rehearsed: Iterable[tuple[RecognisedExchange, Rehearsed]]) -> Iterator[RecordedRule]:
+    """For each operation a rule that makes null what the bank always shows as null, and the dialect otherwise."""
+    nulls: defaultdict[str, set[str]] = defaultdict(set)
+    others: defaultdict[str, set[str]] = defaultdict(set)
+    unlike: defaultdict[str, set[str]] = defaultdict(set)
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for exchange, outcome in rehearsed:
+        if (
+            exchange.operation is None
+            or not exchange.succeeded
+            or outcome.answer is None
+            or outcome.answer.status >= 400
+        ):
+            continue
+        if not (exchange.operation.behaviour.handler or "").startswith(READS):
+            continue
+        id = exchange.operation.id
+        bank, ours = dict(shape(exchange.answer)), dict(shape(body.read(outcome.answer.answer_body).value))
+        nulls[id] |= {place for place, kinds in bank.items() if kinds == _NULL}
+        others[id] |= {place for place, kinds in bank.items() if kinds != _NULL}
+        unlike[id] |= {place for place, kinds in ours.items() if place in bank and kinds != _NULL}
+        places[id].append(exchange.place)
+    for id in nulls:
+        members = sorted(place for place in (nulls[id] - others[id]) & unlike[id] if _PLAIN.fullmatch(place))
+        if members:
+            rule = {
+                "id": f"null-members-{id}",
+                "doc": "Recorded: the bank never shows a value there.",
+                "match": {"operation": id},
+                "amend": {"patch": [{"op": "add", "path": place, "value": None} for place in members]},
+            }
+            yield RecordedRule(rule, tuple(places[id]))

@@ -1,0 +1,136 @@
+"""A dialect tried on a recording: its requests are asked of it, and its answers held against the bank's."""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from xs2a_sandbox.bank import Bank, Banks, TestData
+from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.clock import REAL, Clock
+from xs2a_sandbox.compare import steps
+from xs2a_sandbox.compare.comparison import Comparison
+from xs2a_sandbox.compare.states import STATES, Move, ReportedState
+from xs2a_sandbox.config.limits import USUAL
+from xs2a_sandbox.documents import Schemas
+from xs2a_sandbox.engine import Engine, Parts
+from xs2a_sandbox.features.derive.learning.courses import StateSequences
+from xs2a_sandbox.http import Request, Response, body
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.journal.log_line import LogEntry
+from xs2a_sandbox.state import MemoryStore
+
+_log = logging.getLogger("xs2a_sandbox")
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """A recorded exchange, and what the dialect answers instead, with the name of the error that it raised, if any.
+
+    `answer` is None where nothing could be asked; `unlike` says in what the two differ; `is_same` if in nothing at all,
+    ids left aside.
+    """
+
+    recorded: Exchange
+    answer: Exchange | None
+    error: str | None
+    unlike: tuple[str, ...]
+    is_same: bool = False
+
+
+def rehearse(
+    entries: Sequence[Exchange], interface: Interface, schemas: Schemas, data: TestData, courses: StateSequences
+) -> list[Rehearsed]:
+    """The recording's requests in their order, with the dialect's own ids and the customer's decisions."""
+    clock = Clock(frozen=entries[0].time) if entries else REAL
+    log_entries: list[LogEntry] = []
+    engine = Engine(
+        Parts(Banks(Bank(interface, schemas)), MemoryStore(), data, USUAL, clock, on_exchange=log_entries.append)
+    )
+
+    async def ask(request: Request) -> Response:
+        log_entries.clear()
+        return await engine.answer(request)
+
+    async def follow(request: Request, state: ReportedState) -> Move | None:
+        return await engine.follow(request, replace(state, state=courses.meaning(state.thing, state.state)))
+
+    url = entries[0].bank if entries else ""
+    comparison = Comparison(
+        interface, schemas, ask, None, follow=follow, bank_url=url, sandbox_url=engine.parts.public_url
+    )
+
+    async def play() -> list[Rehearsed]:
+        rehearsed = []
+        for step in steps.of_entries(entries):
+            log_entries.clear()
+            compared = await comparison.step(step)
+            answer = compared.sandbox
+            unlike = tuple(differences(step.recorded, answer)) if answer and step.recorded else (str(compared.trouble),)
+            if step.recorded:
+                error = log_entries[-1].error if log_entries else None
+                rehearsed.append(Rehearsed(step.recorded, answer, error, unlike, compared.verdict == "same"))
+        return rehearsed
+
+    with _without_tracebacks():
+        return asyncio.run(play())
+
+
+@contextmanager
+def _without_tracebacks() -> Iterator[None]:
+    """Where a draft of a dialect fails, the outcome says so: it is no failure of the program."""
+
+    def is_told(record: logging.LogRecord) -> bool:
+        return not record.exc_info
+
+    _log.addFilter(is_told)
+    try:
+        yield
+    finally:
+        _log.removeFilter(is_told)
+
+
+def differences(recorded: Exchange, answer: Exchange) -> Iterator[str]:
+    """Says in words where the two are unlike: the status, members or their kinds, a state, the code of an error."""
+    if recorded.status != answer.status:
+        yield f"{answer.status} instead of {recorded.status}"
+        return
+    mine, ours = body.read(recorded.answer_body), body.read(answer.answer_body)
+    if mine.kind != ours.kind:
+        yield f"{ours.kind} instead of {mine.kind}"
+        return
+    if mine.kind != "json":
+        return
+    before, after = dict(shape(mine.value)), dict(shape(ours.value))
+    yield from (f"{place} is missing" for place in sorted(before.keys() - after.keys()))
+    yield from (f"{place} is new" for place in sorted(after.keys() - before.keys()))
+    for place in sorted(before.keys() & after.keys()):
+        if before[place] != after[place]:
+            yield f"{place} is {' or '.join(sorted(after[place]))} instead of {' or '.join(sorted(before[place]))}"
+
+
+def shape(value: Any) -> Iterator[tuple[str, frozenset[str]]]:
+    """The kinds of all values by their place, which the entries of a list share; of states and codes the words."""
+    kinds: dict[str, set[str]] = {}
+    for where, part in _places(value, ""):
+        kinds.setdefault(where, set()).add(part)
+    return iter([(where, frozenset(ones)) for where, ones in kinds.items()])
+
+
+def _places(value: Any, place: str, name: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        yield place or "the body", "an object"
+        for key, inner in value.items():
+            yield from _places(inner, f"{place}/{key}", key)
+    elif isinstance(value, list):
+        yield place or "the body", "a list"
+        for inner in value:
+            yield from _places(inner, f"{place}/*", name)
+    elif isinstance(value, str) and name in STATES | {"code"}:
+        yield place, value
+    else:
+        kinds = {type(None): "null", bool: "true or false", int: "a number", Decimal: "a number", float: "a number"}
+        yield place, kinds.get(type(value), "text")

@@ -1,0 +1,17 @@
+"""What the feature adds: the command `import`."""
+
+from typing import TYPE_CHECKING
+
+from xs2a_sandbox.plugins import hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+USES = ("derive",)
+
+
+@hookimpl
+def commands() -> "list[click.Command]":
+    from xs2a_sandbox.features.importing.commands import import_
+
+    return [import_]

@@ -1,0 +1,135 @@
+"""Flows that mitmproxy has written with `mitmdump -w`, `save_stream_file` or its key `w`."""
+
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+from mitmproxy import exceptions, flow, http
+from mitmproxy.io import FlowReader
+
+from xs2a_sandbox.documents import own_file
+from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.http import Headers
+from xs2a_sandbox.http.body import decode
+from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.har import duration, split_url
+from xs2a_sandbox.recording.har import DEEPEST, LARGEST, Foreign, Room
+
+_PREFIX = re.compile(rb"(\d{1,12}):")
+_MOST_VALUES = 1_000_000
+"""Values of one flow."""
+_LONGEST_REASON = 200
+
+
+def read(file: Path) -> Foreign:
+    """Raises ConfigError: the file cannot be read, or is no dump, or one of a newer mitmproxy."""
+    entries, left_out, room = [], [], Room()
+    try:
+        with own_file.open_file(file) as stream:
+            for number, dumped in enumerate(_flows(stream), 1):
+                if not isinstance(dumped, http.HTTPFlow):
+                    left_out.append(f"flow {number}: it is {dumped.type}, not HTTP")
+                elif dumped.response is None:
+                    left_out.append(f"flow {number}: there was no answer")
+                elif dumped.request.method == "CONNECT":
+                    left_out.append(f"flow {number}: it only opened a connection")
+                else:
+                    entries.append(_entry(dumped, dumped.response))
+                    room.take(len(entries[-1].body) + len(entries[-1].answer_body))
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+    # mitmproxy believes what a dump says of itself: of other types any operation may fail.
+    except Exception as error:
+        reason = " ".join(str(error).split())[:_LONGEST_REASON]
+        if not isinstance(error, ValueError | exceptions.FlowReadException):
+            reason = f"{type(error).__name__}: {reason}"
+        text = f"{file}: after {len(entries) + len(left_out)} flows: {reason}"
+        raise ConfigError(f"{text}. It is no dump of mitmproxy, or not complete") from None
+    return Foreign(tuple(entries), tuple(left_out))
+
+
+def _flows(stream: BinaryIO) -> Iterator[flow.Flow]:
+    """Hands mitmproxy one flow after the other, whole and looked at: it reads as much as a length says.
+
+    Raises ValueError: it is not well-formed, or too large.
+    """
+    left = os.fstat(stream.fileno()).st_size
+    while begin := stream.peek(13)[:13]:  # type: ignore[attr-defined]
+        prefix = _PREFIX.match(begin)
+        if not prefix:
+            raise ValueError("it begins with no length, or with one of more than 12 digits")
+        size = prefix.end() + int(prefix[1]) + 1
+        if size > min(left, LARGEST):
+            text = f"{left:,} are left" if size > left else f"a flow may have {LARGEST:,}"
+            raise ValueError(f"it should have {size:,} bytes, and {text}")
+        left -= size
+        written = stream.read(size)
+        _check(written)
+        yield from FlowReader(BytesIO(written)).stream()
+
+
+def _check(written: bytes) -> None:
+    """Checks that values nest as their lengths say; mitmproxy takes negative ones, too. Raises ValueError."""
+    ends, place = [len(written)], 0
+    for _ in range(_MOST_VALUES):
+        while ends and place == ends[-1]:
+            place = ends.pop() + 1
+        if not ends:
+            return
+        prefix = _PREFIX.match(written, place, ends[-1])
+        end = prefix.end() + int(prefix[1]) if prefix else -1
+        if not prefix or end >= ends[-1]:
+            raise ValueError(f"at its byte {place:,} there is no length, or a wrong one")
+        if written[end] in b"]}":
+            ends.append(end)
+            place = prefix.end()
+        else:
+            place = end + 1
+        if len(ends) > DEEPEST:
+            raise ValueError(f"it is nested more than {DEEPEST} deep")
+    raise ValueError(f"there are more than {_MOST_VALUES:,} values in it")
+
+
+def _entry(exchange: http.HTTPFlow, answer: http.Response) -> Exchange:
+    request = exchange.request
+    bank, target = split_url(request.url)
+    ended = answer.timestamp_end or request.timestamp_start
+    if not isinstance(answer.status_code, int):
+        raise ValueError("the status is no number")
+    return Exchange(
+        time=_time(request.timestamp_start),
+        milliseconds=duration((ended - request.timestamp_start) * 1000),
+        bank=bank,
+        method=request.method,
+        target=target,
+        headers=_headers(request.headers),
+        body=_body(request),
+        status=answer.status_code,
+        answer_headers=_headers(answer.headers),
+        answer_body=_body(answer),
+        cut=answer.raw_content is None,
+    )
+
+
+def _time(timestamp: float) -> datetime:
+    try:
+        return datetime.fromtimestamp(timestamp, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(f"{timestamp!r} is no time") from None
+
+
+def _body(message: http.Message) -> bytes:
+    """Decoded, or as it is where it is not what its Content-Encoding says, or grows too large."""
+    written = message.raw_content
+    if not isinstance(written, bytes | None):
+        raise ValueError("a body is no bytes")
+    plain = decode(_headers(message.headers), written or b"")
+    return written or b"" if plain is None else plain
+
+
+def _headers(headers: http.Headers) -> Headers:
+    return Headers((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers.fields)

@@ -1,0 +1,406 @@
+"""Fixtures for pytest: `xs2a`, a bank in the test's own process, and `xs2a_server`, one in a process of its own.
+
+pytest imports this module in every run, so all that takes time is imported by the fixtures.
+"""
+
+import os
+import re
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import fields, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
+
+import pytest
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.config import RealBank, Settings
+    from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
+    from xs2a_sandbox.features.pytest.intercept import Interception
+    from xs2a_sandbox.features.pytest.recorded_test import RecordedTest, RecordingRun, RecordMode
+    from xs2a_sandbox.features.pytest.sandbox import Sandbox
+    from xs2a_sandbox.features.pytest.server_process import Served
+    from xs2a_sandbox.journal.journal import Journaled
+    from xs2a_sandbox.journal.log_line import LogEntry
+
+MARKER = "xs2a"
+_MEMBERS = ("cassettes", "quirk", "testdata", "dialect", "frozen_at", "seed")
+_RECORD = "record"
+_SWITCHES = {
+    "intercept": (False, "answer every HTTP client of the process, and let no HTTP to other hosts out"),
+    "virtual_time": (False, "what rules delay moves the bank's clock, and nobody waits for it"),
+    "assert_all_called": (True, "rules that a test adds fail it where they are never hit"),
+    "assert_all_matched": (False, "requests that no rule and no operation is for fail a test"),
+}
+_EXPECTATIONS = pytest.StashKey[list["Expectation"]]()
+
+
+class Expectation(NamedTuple):
+    """The sandbox of a test, module or session, and what is expected of it once they have passed."""
+
+    sandbox: "Sandbox | Served"
+    switches: Mapping[str, bool]
+    interception: "Interception | None" = None
+    is_replayed: bool = False
+    recording: "RecordingRun | None" = None
+
+    def check(self) -> None:
+        """Fails the test whose expectations have not come true."""
+        if self.interception and self.interception.refused:
+            hosts = ", ".join(dict.fromkeys(self.interception.refused))
+            pytest.fail(f"xs2a has let no HTTP out to {hosts}: no client there that it can answer", pytrace=False)
+        missing = [exchange for exchange in self._exchanges if exchange.source in ("handler", "sandbox")]
+        if self.is_replayed and missing:
+            text = "--xs2a-record=all asks the bank again"
+            pytest.fail(f"the recording of this test has no answer for:{_list(missing)}\n{text}", pytrace=False)
+        if self.recording:
+            return  # the bank answers, whatever rules there are
+        if self.switches["assert_all_called"] and (unused := self.sandbox.unused_rules):
+            text = "add it with optional=True, or say xs2a(assert_all_called=False), if that may be"
+            pytest.fail(f"never hit: the added rule {', '.join(unused)}; {text}", pytrace=False)
+        if self.switches["assert_all_matched"] and (unmatched := self.sandbox.unmatched):
+            pytest.fail(f"no rule and no operation is for:{_list(unmatched)}", pytrace=False)
+
+    def keep(self) -> None:
+        """Keeps what was recorded of a test that has passed."""
+        from xs2a_sandbox.errors import UserMistake
+
+        if self.recording is None:
+            return
+        try:
+            left_out = self.recording.keep(self._exchanges)
+        except UserMistake as mistake:
+            raise pytest.fail.Exception(f"xs2a: {mistake}", pytrace=False) from None
+        for reason in left_out:
+            warnings.warn(pytest.PytestWarning(f"xs2a: left out of the recording: {reason}"), stacklevel=1)
+
+    @property
+    def _exchanges(self) -> "list[LogEntry]":
+        from xs2a_sandbox.features.pytest.sandbox import Sandbox
+
+        return self.sandbox.asked if isinstance(self.sandbox, Sandbox) else []
+
+
+def _list(exchanges: "Sequence[LogEntry | Journaled]") -> str:
+    return "".join(f"\n  {exchange.method} {exchange.path} → {exchange.status}" for exchange in exchanges)
+
+
+type MakeSandbox = Callable[..., tuple[Sandbox, RecordingRun | None]]
+
+
+class Record(NamedTuple):
+    """The bank that a test was or is to be recorded of, and when it is asked."""
+
+    test: "RecordedTest"
+    bank: "RealBank"
+    mode: "RecordMode"
+    confdir: Path | None
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini("xs2a_cassettes", "folders of cassettes laid over the bundled ones, later ones win", "paths")
+    parser.addini("xs2a_quirk", "what the bank does otherwise, by name, such as pending-ids-change", "args")
+    parser.addini("xs2a_testdata", "a YAML file laid over the bundled customers, accounts, consents and payments")
+    parser.addini("xs2a_dialect", "the folder of cassettes that says how the bank speaks")
+    parser.addini("xs2a_frozen_at", "the time at which the bank's clock stands, until a test moves or sets it")
+    parser.addini("xs2a_seed", "with xs2a_frozen_at: ids are the same in every test, and again")
+    parser.addini("xs2a_confdir", "the folder with the key of recordings' pseudonyms, instead of ~/.xs2a-sandbox")
+    for name, (default, what) in _SWITCHES.items():
+        parser.addini(f"xs2a_{name}", what, "bool", default=default)
+    parser.getgroup("xs2a").addoption(
+        "--xs2a-record",
+        choices=("once", "none", "all"),
+        default="once",
+        help="ask the bank of tests marked xs2a(record=URL) where there is no recording (once, the default), "
+        "never (none), or in every test, and record it anew (all)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    text = "more cassettes, quirks, other test data, another dialect or time for the fixtures xs2a and xs2a_server"
+    members = "cassettes=[…], quirk=[…], testdata=…, dialect=…, frozen_at=…, seed=…"
+    members = ", ".join(
+        [members, f"{_RECORD}=URL", *(f"{name}={not default}" for name, (default, _) in _SWITCHES.items())]
+    )
+    config.addinivalue_line("markers", f"{MARKER}({members}): {text}")
+
+
+@pytest.fixture(scope="session")
+def _xs2a_sandboxes(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator["MakeSandbox"]:
+    """Makes sandboxes: files are read once for all tests with the same settings."""
+    from xs2a_sandbox.errors import UserMistake
+    from xs2a_sandbox.features.pytest.in_process import LoopThread
+    from xs2a_sandbox.features.pytest.recorded_test import RecordingRun
+    from xs2a_sandbox.features.pytest.sandbox import Blueprint, Sandbox
+
+    blueprints: dict[object, Blueprint] = {}
+    confdir = tmp_path_factory.getbasetemp() / "xs2a"
+    loop = LoopThread()
+
+    def read(settings: dict[str, Any]) -> Blueprint:
+        # Cassettes of the working directory are the bank's, too, as they are for `serve`.
+        key = (Path.cwd(), *sorted(settings.items()))
+        if key not in blueprints:
+            blueprints[key] = Blueprint.read(_settings({"confdir": confdir, **settings}))
+        return blueprints[key]
+
+    def make(
+        settings: dict[str, Any], directory: Path, record: Record | None, *, virtual_time: bool
+    ) -> tuple[Sandbox, RecordingRun | None]:
+        recording = None
+        try:
+            if record is None:
+                blueprint = read(settings)
+            elif record.test.asks_bank(record.mode):
+                blueprint = read({**settings, **_asking(record)})
+                recording = RecordingRun(record.test, blueprint, loop)
+            else:
+                blueprint = read({**settings, **_confdir(record)}).answering(record.test.cassettes)
+        except UserMistake as mistake:
+            raise pytest.fail.Exception(f"xs2a: {mistake}" if record else str(mistake), pytrace=False) from None
+        egress = recording.egress if recording else None
+        return Sandbox(blueprint, loop, directory, virtual_time=virtual_time, egress=egress), recording
+
+    yield make
+    loop.close()
+
+
+@pytest.fixture
+def xs2a(_xs2a_sandboxes: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
+    """A bank of the test's own, in its process, and gone with the test."""
+    with _sandbox(_xs2a_sandboxes, request) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="module")
+def xs2a_module(_xs2a_sandboxes: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
+    """A bank that all tests of a module share, with what becomes of it."""
+    with _sandbox(_xs2a_sandboxes, request) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="session")
+def xs2a_session(_xs2a_sandboxes: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
+    """A bank that all tests share, with what becomes of it."""
+    with _sandbox(_xs2a_sandboxes, request) as sandbox:
+        yield sandbox
+
+
+@contextmanager
+def _sandbox(make: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
+    switches = _switches_of(request)
+    directory = request.config.rootpath if request.scope == "session" else request.path.parent
+    record = _record_of(request)
+    sandbox, recording = make(_settings_of(request), directory, record, virtual_time=switches["virtual_time"])
+    with sandbox.intercept() if switches["intercept"] else nullcontext() as interception:
+        expectation = Expectation(sandbox, switches, interception, bool(record and not recording), recording)
+        with _expect(request, expectation):
+            yield sandbox
+            if request.scope != "function":  # a test's own is checked as a part of the test
+                expectation.check()
+    if recording:
+        recording.discard()
+
+
+@contextmanager
+def _expect(request: pytest.FixtureRequest, expectation: Expectation) -> Iterator[None]:
+    request.node.stash.setdefault(_EXPECTATIONS, []).append(expectation)
+    yield
+    # Whatever fails has its journal in the report, so it stays for that.
+    request.node.stash[_EXPECTATIONS].remove(expectation)
+
+
+@pytest.fixture(scope="session")
+def _xs2a_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., "Served"]]:
+    """Starts sandboxes with sockets: one for all tests with the same settings."""
+    from xs2a_sandbox.errors import UserMistake
+    from xs2a_sandbox.features.pytest.server_process import Process, Served
+
+    processes: dict[object, Process] = {}
+    with ExitStack() as started:
+
+        def make(settings: dict[str, Any], session: str) -> Served:
+            key = (Path.cwd(), *sorted(settings.items()))
+            if key not in processes:
+                flags = [flag for folder in settings.get("cassettes", ()) for flag in ("--cassettes", str(folder))]
+                flags += [flag for name in settings["quirk"] for flag in ("--quirk", name)]
+                members = [name for name in _MEMBERS[2:] if name in settings]
+                flags += [word for name in members for word in (f"--{name.replace('_', '-')}", str(settings[name]))]
+                process = Process(tmp_path_factory.mktemp("xs2a-server"), flags)
+                try:
+                    process.start()
+                except UserMistake as mistake:
+                    raise pytest.fail.Exception(str(mistake), pytrace=False) from None
+                started.callback(process.stop)
+                processes[key] = process
+            return Served(processes[key], session)
+
+        yield make
+
+
+@pytest.fixture
+def xs2a_server(_xs2a_servers: Callable[..., "Served"], request: pytest.FixtureRequest) -> Iterator["Served"]:
+    """A session of the test's own, of a sandbox that listens on the loopback address."""
+    _record_of(request)
+    name = re.sub("[^A-Za-z0-9._-]+", "-", request.node.name)[:48]
+    served = _xs2a_servers(_settings_of(request), f"{name}-{uuid4().hex[:8]}")
+    with _expect(request, Expectation(served, _switches_of(request))):
+        yield served
+    served.clear_rules()
+
+
+@pytest.fixture
+def xs2a_fault() -> "InjectedFault | None":
+    """What goes wrong in this run of a campaign; None where nothing does. A test that asks and fails is a finding."""
+    from xs2a_sandbox.features.pytest.injected_fault import injected
+
+    return injected(os.environ)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fails a test that has passed, and whose own bank is not as it is expected to be."""
+    result = yield
+    for expectation in item.stash.get(_EXPECTATIONS, ()):
+        expectation.check()
+        expectation.keep()
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Puts what the bank was asked beside the failure."""
+    report = yield
+    if report.failed:
+        sandboxes = [
+            expectation.sandbox for node in item.listchain() for expectation in node.stash.get(_EXPECTATIONS, ())
+        ]
+        report.sections += [("xs2a journal", str(sandbox.journal)) for sandbox in sandboxes]
+    # With a fault, only a test that knows it can say what is wrong; without one, every failure is.
+    if report.failed:
+        from xs2a_sandbox.features.pytest import injected_fault
+
+        if injected_fault.injected(os.environ) is None or "xs2a_fault" in getattr(item, "fixturenames", ()):
+            injected_fault.report(os.environ, item.nodeid, str(call.excinfo.value) if call.excinfo else "")
+    return report
+
+
+def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """All that ini file and markers say, the nearest last: cassettes and quirks add up, of the others the last counts.
+
+    Relative paths begin at the folder of the ini file, or at the root folder.
+    """
+    config = request.config
+    settings: dict[str, Any] = {name: tuple(config.getini(f"xs2a_{name}")) for name in _MEMBERS[:2]}
+    settings |= {name: value for name in _MEMBERS[2:] if (value := config.getini(f"xs2a_{name}"))}
+    for marker in reversed(list(request.node.iter_markers(MARKER))):
+        choices = (*_MEMBERS, _RECORD, *_SWITCHES)
+        if marker.args or (unknown := sorted(marker.kwargs.keys() - {*choices})):
+            what = "no positional arguments" if marker.args else f"no {unknown[0]}"
+            pytest.fail(f"the marker xs2a takes {what}; it takes {', '.join(choices)}", pytrace=False)
+        lists = {name: settings[name] for name in _MEMBERS[:2]}
+        for name in lists:
+            members = marker.kwargs.get(name, ())
+            lists[name] += (members,) if isinstance(members, str | Path) else tuple(members)
+        more = {name: value for name, value in marker.kwargs.items() if name in _MEMBERS}
+        settings = {**settings, **more, **lists}
+    root = config.inipath.parent if config.inipath else config.rootpath
+    settings["cassettes"] = _read("cassettes", [str(folder) for folder in settings["cassettes"]], root)
+    if "testdata" in settings:
+        settings["testdata"] = root / settings["testdata"]
+    if isinstance(settings.get("frozen_at"), datetime):
+        settings["frozen_at"] = settings["frozen_at"].isoformat()
+    if "seed" in settings:
+        settings["seed"] = str(settings["seed"])
+    return settings
+
+
+def _record_of(request: pytest.FixtureRequest) -> Record | None:
+    """Reads the nearest marker that names a bank to record; fails the test where that cannot be."""
+    markers = request.node.iter_markers(MARKER)
+    banks = [marker.kwargs[_RECORD] for marker in markers if marker.kwargs.get(_RECORD) is not None]
+    if not banks:
+        return None
+    if request.fixturename != "xs2a":
+        pytest.fail(f"xs2a: record is for the fixture xs2a; {request.fixturename} records nothing", pytrace=False)
+    from xs2a_sandbox.features.pytest.recorded_test import RecordedTest
+
+    config = request.config
+    root = config.inipath.parent if config.inipath else config.rootpath
+    bank = _bank(banks[0] if isinstance(banks[0], dict) else {"url": banks[0]}, root)
+    test = RecordedTest.of(request.path, request.node.nodeid.partition("::")[2])
+    confdir = config.getini("xs2a_confdir")
+    return Record(test, bank, config.getoption("xs2a_record"), root / Path(confdir).expanduser() if confdir else None)
+
+
+def _bank(written: dict[str, Any], directory: Path) -> "RealBank":
+    """The bank as the config file names one; fails the test where there can be none."""
+    from xs2a_sandbox.config.real_bank import BANKS, RealBank
+    from xs2a_sandbox.documents.schema_errors import did_you_mean
+
+    names = [field.name for field in fields(RealBank)]
+    if unknown := [name for name in written if name not in names]:
+        text = f"there is no {unknown[0]!r}{did_you_mean(unknown[0], names)}"
+    elif "url" not in written:
+        text = "it names no bank: give its URL, such as https://api.bank.example/psd2"
+    else:
+        try:
+            (bank,) = BANKS.read([written], directory)
+        except ValueError as error:
+            text = str(error).removeprefix("banks[0].")
+        else:
+            return bank
+    raise pytest.fail.Exception(f"xs2a: record: {text}", pytrace=False)
+
+
+def _asking(record: Record) -> dict[str, Any]:
+    """The settings by which the bank answers all requests."""
+    bank = replace(record.bank, mode="record", modes=())
+    return {"banks": (bank,), "bank": bank.url, **_confdir(record)}
+
+
+def _confdir(record: Record) -> dict[str, Any]:
+    """The folder with the key of pseudonyms: they are to be the same in the next run."""
+    from xs2a_sandbox.config.table import BY_NAME
+
+    return {"confdir": record.confdir or Path(BY_NAME["confdir"].default)}
+
+
+def _switches_of(request: pytest.FixtureRequest) -> dict[str, bool]:
+    """What the nearest marker that names a switch says, else the ini file."""
+    switches = {name: bool(request.config.getini(f"xs2a_{name}")) for name in _SWITCHES}
+    for marker in reversed(list(request.node.iter_markers(MARKER))):  # the nearest last
+        switches |= {name: value for name, value in marker.kwargs.items() if name in _SWITCHES}
+    if wrong := next((name for name, value in switches.items() if not isinstance(value, bool)), None):
+        pytest.fail(f"xs2a: {wrong} must be True or False, not {switches[wrong]!r}", pytrace=False)
+    return switches
+
+
+def _read(name: str, written: Any, directory: Path) -> Any:
+    """The value of a setting; fails the test where there can be none."""
+    from xs2a_sandbox.config.readers import hint
+    from xs2a_sandbox.config.table import BY_NAME
+
+    kind = BY_NAME[name].kind
+    try:
+        return kind.read(written, directory)
+    except (TypeError, ValueError) as error:
+        value = ", ".join(written) if isinstance(written, list | tuple) else written
+        text = f"xs2a: {name} must be {kind.expected}, not {value}{hint(error)}"
+        raise pytest.fail.Exception(text, pytrace=False) from None
+
+
+def _settings(settings: dict[str, Any]) -> "Settings":
+    from xs2a_sandbox.config import Settings
+    from xs2a_sandbox.features.pytest.sandbox import BASE_URL
+
+    for name in settings.keys() & {"frozen_at", "quirk"}:
+        settings = {**settings, name: _read(name, settings[name], Path.cwd())}
+    return Settings(state="memory:", public_url=BASE_URL, **settings)

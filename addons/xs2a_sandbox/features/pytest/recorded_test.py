@@ -1,0 +1,127 @@
+"""A recording beside a test: its first run makes it of a bank, and it answers all runs after that."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+from uuid import uuid4
+
+from xs2a_sandbox.engine.build import RECORDINGS
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.derive.derive import CASSETTES, derive
+from xs2a_sandbox.features.pytest.in_process import LoopThread
+from xs2a_sandbox.features.pytest.sandbox import Blueprint
+from xs2a_sandbox.journal.log_line import LogEntry
+
+type RecordMode = Literal["once", "none", "all"]
+"""A bank is asked where there is no recording; never; in every run."""
+
+_LONGEST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTest:
+    """`folder` has, or is to have, all that a bank has said in one test."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, file: Path, name: str) -> "RecordedTest":
+        """That of the test of a file; `name` is the test's, with its class and its parameters."""
+        plain = re.sub("[^A-Za-z0-9._-]+", "-", name).strip("-.")[:_LONGEST]
+        # Names that differ only in what cannot be in a folder's are two tests.
+        more = "" if plain == name else f"-{sha256(name.encode()).hexdigest()[:8]}"
+        return cls(file.parent / RECORDINGS / file.stem / f"{plain}{more}")
+
+    @property
+    def cassettes(self) -> Path:
+        return self.folder / CASSETTES
+
+    def asks_bank(self, mode: RecordMode) -> bool:
+        """Says whether the bank is asked in this run. Raises UserMistake where nobody could answer."""
+        if mode == "all":
+            return True
+        is_there = self.folder.exists()
+        if mode == "none" and not is_there:
+            text = "run the test with --xs2a-record=once where its bank can be reached, and keep the folder"
+            raise UserMistake(f"there is no recording {self.folder}: {text}")
+        if is_there and not any(self.cassettes.glob("*.yaml")):
+            text = f"xs2a-sandbox derive {self.folder}, or delete the folder, so that the bank is asked again"
+            raise UserMistake(f"the recording {self.folder} has no cassettes: {text}")
+        return not is_there
+
+
+class RecordingRun:
+    """One run of a test whose bank is asked: `keep` what was recorded, or `discard` it.
+
+    Until it is kept, the recording of an earlier run stays as it was.
+    """
+
+    def __init__(self, test: RecordedTest, blueprint: Blueprint, loop: LoopThread) -> None:
+        self._folder = test.folder
+        self._fresh = _beside(test.folder)
+        self._blueprint = blueprint
+        self._loop = loop
+        self._is_over = False
+        self.egress = blueprint.egress(self._fresh)
+
+    def keep(self, exchanges: Iterable[LogEntry]) -> tuple[str, ...]:
+        """Lets what was recorded take the place of what was there. Returns what of it has no rule, and why.
+
+        `exchanges` are those of the test. Raises UserMistake where the bank has not answered all of them.
+        """
+        self._close()
+        recording = self.egress.recording
+        for exchange in exchanges:
+            if exchange.source != "bank":
+                reason = exchange.reason or f"answered {exchange.status} by the sandbox"
+                request = f"{exchange.method} {exchange.path}"
+                raise UserMistake(f"nothing is recorded: the bank has not answered {request}: {reason}")
+        if recording is None or recording.lost or not recording.exchanges:
+            lost = recording.lost if recording else 0
+            why = f"{lost} exchanges could not be written" if lost else "the test has asked its bank for nothing"
+            raise UserMistake(f"nothing is recorded: {why}")
+        derived = derive(self._fresh, self._blueprint.interface, self._blueprint.schemas)
+        if not derived.rules:
+            raise UserMistake(f"nothing is recorded that could answer again: {'; '.join(derived.left_out)}")
+        _replace(self._folder, self._fresh)
+        return derived.left_out
+
+    def discard(self) -> None:
+        """Leaves nothing of what was recorded, unless it was kept."""
+        self._close()
+        shutil.rmtree(self._fresh, ignore_errors=True)
+        for folder in (self._folder.parent, self._folder.parent.parent):
+            with suppress(OSError):  # not empty
+                folder.rmdir()
+
+    def _close(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._loop.run(self.egress.close())
+
+
+def _beside(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}-{uuid4().hex[:8]}")
+
+
+def _replace(folder: Path, fresh: Path) -> None:
+    """Puts one folder in the place of another, which is there again where that fails. Raises UserMistake."""
+    earlier = _beside(folder)
+    try:
+        if folder.exists():
+            os.rename(folder, earlier)
+        try:
+            os.rename(fresh, folder)
+        except OSError:
+            if earlier.exists():
+                os.rename(earlier, folder)
+            raise
+    except OSError as error:
+        raise UserMistake(f"the recording cannot be kept as {folder}: {error.strerror}") from None
+    shutil.rmtree(earlier, ignore_errors=True)

@@ -1,0 +1,184 @@
+"""A sandbox with sockets, in a process of its own: for apps under test that are other processes, too."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from xs2a_sandbox.bank import TestData
+from xs2a_sandbox.bank.domain.signing import Family
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.config.kinds import PREFIX
+from xs2a_sandbox.control.client import Client
+from xs2a_sandbox.control.journal import read
+from xs2a_sandbox.errors import UserMistake
+from xs2a_sandbox.features.pytest.bank_data import BankData
+from xs2a_sandbox.features.pytest.calls import Calls, is_unmatched
+from xs2a_sandbox.features.pytest.controls import Controls
+from xs2a_sandbox.journal.journal import COUNT, Journaled
+from xs2a_sandbox.state import Document
+from xs2a_sandbox.state.session import is_session_name
+
+_SECONDS = 20.0
+
+
+class Process:
+    """`serve` with free ports and its state in memory, from `start` to `stop`."""
+
+    def __init__(self, confdir: Path, flags: Sequence[str] = ()) -> None:
+        self.confdir = confdir
+        self._flags = flags
+
+    def start(self) -> None:
+        """Raises UserMistake with what `serve` says when it cannot start."""
+        free = ["--proxy-port", "0", "--port", "0", "--tls-port", "0"]
+        kept = ["--mode", "simulate", "--state", "memory:", "--confdir", str(self.confdir), "--log-format", "json"]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "xs2a_sandbox", "serve", *free, *kept, *self._flags],
+            env={name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        if self._process.stdout is None or self._process.stderr is None:
+            raise UserMistake("the sandbox was started without pipes")
+        line = self._process.stdout.readline()
+        if not line:
+            _, why = self._process.communicate(timeout=_SECONDS)
+            raise UserMistake(f"the sandbox did not start: {why.strip()}")
+        addresses = json.loads(line)
+        self.direct, self.tls, self.proxy = (str(addresses[door]) for door in ("direct", "tls", "proxy"))
+        self.ca_file = Path(addresses["ca_file"])
+        # The pipes must not fill up.
+        self._readers = [
+            threading.Thread(target=deque, args=(pipe, 0), daemon=True)
+            for pipe in (self._process.stdout, self._process.stderr)
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def client(self, session: str) -> Client:
+        """Controls one session."""
+        where = urlsplit(self.direct)
+        settings = Settings(host=where.hostname or "", port=where.port or 0, confdir=self.confdir, state="memory:")
+        return Client.of(settings, session)
+
+    @cached_property
+    def testdata(self) -> BankData:
+        """As they are in a session that nobody has changed."""
+        client = self.client(f"testdata-{uuid4().hex}")
+        collections = {name: client.collection(name) for name in client.collections()}
+        return BankData(TestData(collections, (str(uuid4()),)), date.fromisoformat(client.clock()["today"]))
+
+    def stop(self) -> None:
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        for reader in self._readers:
+            reader.join()
+
+
+class SessionJournal:
+    """What one session of a running sandbox was asked, as it was sent."""
+
+    def __init__(self, client: Client, session: str) -> None:
+        self._client = client
+        self._session = session
+
+    def entries(self) -> list[Journaled]:
+        listed = self._client.journal(plain=True, session=self._session, limit=COUNT)["exchanges"]
+        return [read(self._client.exchange(exchange["number"], plain=True)) for exchange in listed]
+
+    def clear(self) -> None:
+        self._client.clear_journal()
+
+    def __len__(self) -> int:
+        return self._client.journal(session=self._session, limit=1)["found"]
+
+
+class Served(Controls):
+    """One session of a sandbox with sockets. `ca_file` is what its clients trust behind `proxies` and `tls_url`."""
+
+    def __init__(self, process: Process, session: str) -> None:
+        if not is_session_name(session):
+            raise UserMistake(f"{session!r} is no session name: 1 to 64 of the characters A-Z a-z 0-9 . _ -")
+        client = self._client = process.client(session)
+        self._optional: set[str] = set()
+        super().__init__(client.ask, _begin)
+        self.journal = Calls(SessionJournal(client, session))
+        self.process = process
+        self.session = session
+
+    @property
+    def testdata(self) -> BankData:
+        return self.process.testdata
+
+    def add_rule(self, *rules: Mapping[str, Any] | str, optional: bool = False) -> list[str]:
+        """Rules as cassettes write them, as mappings or YAML text; they win over all before. Gives their ids.
+
+        They are expected to be hit, unless they are `optional`.
+
+        Raises:
+            UserMistake: with every mistake, each with its line; then none is added.
+        """
+        ids = list(self._client.add_rules(*rules)["hits"])
+        self._optional.update(ids if optional else ())
+        return ids
+
+    def clear_rules(self) -> None:
+        """Takes away all that were added."""
+        self._client.clear_rules()
+
+    @property
+    def unused_rules(self) -> list[str]:
+        """The ids of added rules that have answered nothing and changed no answer, the optional ones left out."""
+        added = self._client.rules()["added"]
+        hits = [pair for addition in added for pair in addition["hits"].items() if pair[0] not in self._optional]
+        hit = {id for id, count in hits if count}
+        return [id for id in dict.fromkeys(id for id, _ in hits) if id not in hit]
+
+    @property
+    def unmatched(self) -> list[Journaled]:
+        """The requests that no rule and no operation is for, oldest first, as far back as the journal goes."""
+        return list(filter(is_unmatched, self.journal.calls))
+
+    @property
+    def base_url(self) -> str:
+        """Plain HTTP."""
+        return f"{self.process.direct}/s/{self.session}"
+
+    @property
+    def tls_url(self) -> str:
+        return f"{self.process.tls}/s/{self.session}"
+
+    @property
+    def proxy(self) -> str:
+        """The proxy with the session as its user."""
+        return self.process.proxy.replace("://", f"://{self.session}:x@", 1)
+
+    @property
+    def proxies(self) -> dict[str, str]:
+        """The proxies as requests takes them."""
+        return {"http": self.proxy, "https": self.proxy}
+
+    @property
+    def ca_file(self) -> str:
+        return str(self.process.ca_file)
+
+
+def _begin(family: Family, id: str, document: Document) -> None:
+    raise UserMistake(f"the {family.name} {id} has no authorisation that waits: start one first")
