@@ -2,23 +2,23 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
-from xs2a_sandbox.compare.behaviour import BehaviourComparison, Chain
+from xs2a_sandbox.compare.behaviour import BehaviourComparison, BehaviourDifference, Chain
 from xs2a_sandbox.compare.comparison import COMPARED
 from xs2a_sandbox.compare.difference import Severity, is_at_least
 from xs2a_sandbox.compare.reports.report import ComparedExchange, DifferenceGroup, Finding, Report, Tally, refusal
 from xs2a_sandbox.compare.states import Move
-from xs2a_sandbox.documents.files import writing
+from xs2a_sandbox.documents.report_files import CaseResult, write_report
+from xs2a_sandbox.documents.report_files import as_junit as junit
 
 
 def write(file: Path, made: Report, fail_on: Severity | None) -> None:
     """`fail_on` is for JUnit. Raises ConfigError for a file that cannot be written."""
-    text = WRITERS[file.suffix](made, fail_on)
-    with writing(file):
-        file.write_text(text, encoding="utf-8")
+    write_report(file, {end: partial(writer, made, fail_on) for end, writer in WRITERS.items()})
 
 
 def as_html(report: Report) -> str:
@@ -115,67 +115,49 @@ def _finding(finding: Finding) -> dict[str, str]:
 
 def as_junit(report: Report, fail_on: Severity | None) -> str:
     """A test case for each operation and for each of its differences: their names are the same in every run."""
-    root = ElementTree.Element("testsuites", name="xs2a-sandbox compare")
+    suites: dict[str, list[CaseResult]] = {}
     for operation in report.operations:
-        exchanges = [exchange for exchange in report.exchanges if exchange.operation == operation]
         groups = [group for group in report.groups if group.operation == operation]
-        suite = ElementTree.SubElement(root, "testsuite", name=operation)
-        seconds = sum(exchange.bank.milliseconds for exchange in exchanges if exchange.bank) / 1000
-        names = {"classname": operation, "name": "can be compared", "time": f"{seconds:.3f}"}
-        whole = ElementTree.SubElement(suite, "testcase", names)
-        failures = [
-            f"{exchange.request}: {exchange.trouble or refusal(exchange)}"
-            for exchange in exchanges
-            if exchange.verdict not in COMPARED
-        ]
-        if failures:
-            message = f"{len(failures)} of {len(exchanges)} exchanges cannot be compared"
-            ElementTree.SubElement(whole, "error", message=message).text = "\n".join(failures)
-        for group in groups:
-            _case(suite, group, fail_on)
-        _count(suite)
+        suites[operation] = [_whole(report, operation), *(_case(group, fail_on) for group in groups)]
     if report.behaviour:
-        suite = ElementTree.SubElement(root, "testsuite", name="behaviour")
-        ElementTree.SubElement(suite, "testcase", classname="behaviour", name="can be compared")
-        for difference in report.behaviour.differences:
-            case = ElementTree.SubElement(
-                suite,
-                "testcase",
-                classname=difference.thing,
-                name=f"{difference.severity} {difference.kind}: {difference.place}",
-            )
-            text = f"then {difference.then}\nnow {difference.now}"
-            if fail_on and is_at_least(difference.severity, fail_on):
-                ElementTree.SubElement(case, "failure", message=difference.place, type=difference.kind).text = text
-            else:
-                ElementTree.SubElement(case, "system-out").text = text
-        _count(suite)
+        different = [_different(difference, fail_on) for difference in report.behaviour.differences]
+        suites["behaviour"] = [CaseResult("behaviour", "can be compared"), *different]
     if report.skipped:
-        suite = ElementTree.SubElement(root, "testsuite", name="skipped")
-        for title in report.skipped:
-            case = ElementTree.SubElement(suite, "testcase", classname="skipped", name=title)
-            ElementTree.SubElement(case, "skipped", message="it writes, and --allow-writes was not given")
-        _count(suite)
-    ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
+        message = "it writes, and --allow-writes was not given"
+        suites["skipped"] = [CaseResult("skipped", title, "skipped", message) for title in report.skipped]
+    return junit("xs2a-sandbox compare", suites)
 
 
-def _case(suite: ElementTree.Element, group: DifferenceGroup, fail_on: Severity | None) -> None:
-    name = f"{group.severity} {group.kind} at {group.place or 'the body'}"
-    case = ElementTree.SubElement(suite, "testcase", classname=group.operation, name=name)
+def _whole(report: Report, operation: str) -> CaseResult:
+    """Whether the operation could be compared at all."""
+    exchanges = [exchange for exchange in report.exchanges if exchange.operation == operation]
+    seconds = sum(exchange.bank.milliseconds for exchange in exchanges if exchange.bank) / 1000
+    troubles = [
+        f"{exchange.request}: {exchange.trouble or refusal(exchange)}"
+        for exchange in exchanges
+        if exchange.verdict not in COMPARED
+    ]
+    case = CaseResult(operation, "can be compared", seconds=seconds)
+    message = f"{len(troubles)} of {len(exchanges)} exchanges cannot be compared"
+    return replace(case, outcome="error", message=message, text="\n".join(troubles)) if troubles else case
+
+
+def _case(group: DifferenceGroup, fail_on: Severity | None) -> CaseResult:
+    case = CaseResult(group.operation, f"{group.severity} {group.kind} at {group.place or 'the body'}")
     first = group.first
     text = f"first in {group.request}\nbank {first.bank}\nsandbox {first.sandbox}"
     text += f"\nagainst the schema: {first.drift}" if first.drift else ""
     if fail_on and is_at_least(group.severity, fail_on):
-        ElementTree.SubElement(case, "failure", message=group.extent, type=group.kind).text = text
-    else:
-        ElementTree.SubElement(case, "system-out").text = f"{group.extent}\n{text}"
+        return replace(case, outcome="failure", message=group.extent, kind=group.kind, text=text)
+    return replace(case, output=f"{group.extent}\n{text}")
 
 
-def _count(suite: ElementTree.Element) -> None:
-    for attribute, element in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        suite.set(attribute, str(len(suite.findall(f"testcase/{element}"))))
-    suite.set("tests", str(len(suite.findall("testcase"))))
+def _different(difference: BehaviourDifference, fail_on: Severity | None) -> CaseResult:
+    case = CaseResult(difference.thing, f"{difference.severity} {difference.kind}: {difference.place}")
+    text = f"then {difference.then}\nnow {difference.now}"
+    if fail_on and is_at_least(difference.severity, fail_on):
+        return replace(case, outcome="failure", message=difference.place, kind=difference.kind, text=text)
+    return replace(case, output=text)
 
 
 WRITERS: Mapping[str, Callable[[Report, Severity | None], str]] = {

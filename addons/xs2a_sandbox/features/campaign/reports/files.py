@@ -3,21 +3,16 @@
 from pathlib import Path
 
 from xs2a_sandbox.documents.files import writing
+from xs2a_sandbox.documents.report_files import write_report
 from xs2a_sandbox.features.campaign import finding_file
 from xs2a_sandbox.features.campaign.campaign import Results
-from xs2a_sandbox.features.campaign.reports import junit
+from xs2a_sandbox.features.campaign.reports import html, junit
 
 
 def write(file: Path, results: Results, findings: Path) -> None:
     """`findings` is the folder that has a file of each. Raises ConfigError for a file that cannot be written."""
-    if file.suffix == ".xml":
-        text = junit.as_junit(results, findings)
-    else:
-        from xs2a_sandbox.features.campaign.reports import html
-
-        text = html.as_html(results, findings)
-    with writing(file):
-        file.write_text(text, encoding="utf-8")
+    writers = {".xml": lambda: junit.write(results, findings), ".html": lambda: html.as_html(results, findings)}
+    write_report(file, writers)
 
 
 def write_findings(folder: Path, results: Results) -> None:
