@@ -4,7 +4,7 @@ Features are the folders of `features/`, each with a module `feature`. Packages 
 `xs2a_sandbox`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module, metadata
@@ -41,6 +41,13 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 
 class Hooks:
     """All that features and plugins may add. Each hook is called once in a process, when its result is first wanted."""
+
+    @hookspec
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Takes the plugin's own settings, before a sandbox uses anything that it has added.
+
+        Raises ValueError for those that it cannot use.
+        """
 
     @hookspec
     def commands(self) -> "Iterable[click.Command]":
@@ -107,6 +114,15 @@ class Plugins:
         if hook not in self._added:
             self._added[hook] = self._call(hook)
         return self._added[hook]
+
+    def configure(self, settings: Mapping[str, Mapping[str, Any]]) -> None:
+        """Gives each plugin its settings. Raises ValueError where one cannot use them."""
+        for implementation in self.manager.hook.configure.get_hookimpls():
+            name = implementation.plugin_name
+            try:
+                implementation.function(settings.get(name, {}))
+            except Exception as error:
+                raise ValueError(f"the plugin {name} cannot use its settings: {error}") from error
 
     def failures(self) -> list[str]:
         """A line of text for each that cannot be used."""

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from xs2a_sandbox.cassette.body_faults import BODY_FAULTS
-from xs2a_sandbox.compare.reports.files import WRITERS
 from xs2a_sandbox.config.checks import CHECK_NAMES
 from xs2a_sandbox.config.modes import MODES
 from xs2a_sandbox.config.readers import REPORTS
 from xs2a_sandbox.features.campaign.plan import _CONTENT
+from xs2a_sandbox.features.compare.reports.files import WRITERS
 from xs2a_sandbox.features.console.faults import _KINDS, FAULTS
 
 ROOT = Path(__file__).resolve().parents[2]

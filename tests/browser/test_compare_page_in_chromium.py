@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.compare.reports.test_report import comparison
-from xs2a_sandbox.compare.reports import html
 from xs2a_sandbox.compare.reports.report import report
+from xs2a_sandbox.features.compare.reports import html
 
 pytestmark = pytest.mark.slow
 

@@ -12,10 +12,10 @@ import pytest
 from tests.browser.inspecting import Inspector
 from tests.compare.test_history import run
 from tests.support.engine_client import Client
-from xs2a_sandbox.compare import history
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.control.front_page import Addresses, FrontPage
 from xs2a_sandbox.control.pages import FilesStatus
+from xs2a_sandbox.features.compare import history
 from xs2a_sandbox.features.console import sign_in
 from xs2a_sandbox.features.console.console import Console
 from xs2a_sandbox.http import Request, Response

@@ -15,7 +15,7 @@ from xs2a_sandbox.compare.comparison import Compared, Comparison, Result, Step
 from xs2a_sandbox.compare.difference import WEIGHTS
 from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring
 from xs2a_sandbox.compare.reports.report import report
-from xs2a_sandbox.compare.reports.suggest_ignores import suggest
+from xs2a_sandbox.features.compare.reports.suggest_ignores import suggest
 from xs2a_sandbox.http import Headers, Request, Response
 
 CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xs2a_sandbox.compare import history
-from xs2a_sandbox.compare.history import Changes, DriftPlace, RecordedDrift, WatchRun, changes
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.features.compare import history
+from xs2a_sandbox.features.compare.history import Changes, DriftPlace, RecordedDrift, WatchRun, changes
 
 TIME = datetime(2026, 11, 22, tzinfo=UTC)
 PLACES = st.builds(

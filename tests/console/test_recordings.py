@@ -9,7 +9,7 @@ import pytest
 
 from tests.compare.test_history import run
 from tests.console.browser import Browser
-from xs2a_sandbox.compare import history
+from xs2a_sandbox.features.compare import history
 
 
 def test_what_is_recorded_and_how_it_drifts(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,6 +171,48 @@ def test_a_name_that_is_there_already_is_a_mistake(install: Install, tmp_path: P
     assert "a plugin has a handler accounts.list, which is there already" in done.stderr
 
 
+CONFIGURED = """
+from xs2a_sandbox.plugin import ControlRoute, hookimpl
+
+own = []
+
+@hookimpl
+def configure(settings):
+    if settings.get("channel", "app") not in ("app", "web"):
+        raise ValueError("channel is app or web")
+    own[:] = [dict(settings)]
+
+@hookimpl
+def control_routes():
+    return [ControlRoute("GET", "own", "own", "Its settings", lambda control, request: (200, own), {200: list})]
+"""
+
+
+def test_a_plugin_gets_its_settings(install: Install, tmp_path: Path) -> None:
+    install(CONFIGURED)
+    with served(tmp_path, settings={"plugins": {"acme-bank": {"channel": "web"}}}) as sandbox:
+        token = {"Authorization": f"Bearer {sandbox.token}"}
+        assert httpx.get(f"{sandbox.direct}/_sandbox/own", headers=token).json() == [{"channel": "web"}]
+
+
+WRONG = {
+    "of no plugin": ("acme-bnak: {}", "no plugin acme-bnak is installed; did you mean acme-bank?"),
+    "refused": ("acme-bank: {channel: fax}", "the plugin acme-bank cannot use its settings: channel is app or web"),
+    "no object": ("acme-bank: web", 'error wrong-type: must be a mapping, not "web"'),
+}
+
+
+@pytest.mark.parametrize(("line", "mistake"), WRONG.values(), ids=WRONG)
+def test_settings_that_no_plugin_can_use_are_a_mistake(
+    install: Install, tmp_path: Path, line: str, mistake: str
+) -> None:
+    install(CONFIGURED)
+    (tmp_path / "xs2a-sandbox.yaml").write_text(f"plugins:\n  {line}\n")
+    done = command("serve", "--port", "0", "--proxy-port", "0", "--confdir", str(tmp_path / "conf"), cwd=tmp_path)
+    assert done.returncode == 2
+    assert mistake in done.stderr
+
+
 STOPPING = {
     "a mode of the sandbox": ('Mode("simulate", print)', "a plugin has a mode simulate, which is there already"),
     "no maker": ('Mode("closed")', "the mode closed of a plugin cannot be made"),

@@ -28,6 +28,7 @@ from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.engine.destinations import live_comparison
 from xs2a_sandbox.engine.destinations.live_comparison import UNDER_WAY
+from xs2a_sandbox.features.compare.run_comparison import RunComparison
 from xs2a_sandbox.http import Request, Response
 
 Ask = Callable[[Request], Awaitable[Response]]
@@ -56,6 +57,7 @@ class Sandbox:
     loop: Loop
     confdir: Path
     lines: list[str]
+    run: RunComparison
 
     def asker(self, client: httpx.AsyncClient) -> Ask:
         async def ask(request: Request) -> Response:
@@ -93,7 +95,7 @@ class Sandbox:
         """Every line, once the last comparison is done."""
         assert self.engine.parts.comparing
         self.loop.run(self.engine.parts.comparing.close())
-        return [*self.lines, *self.engine.parts.comparing.report.end()]
+        return [*self.lines, *self.run.end()]
 
 
 @contextmanager
@@ -111,9 +113,9 @@ def comparing(url: str, confdir: Path, **options: Any) -> Iterator[Sandbox]:
             await proxy.start()
             engine.use(public_url=f"http://127.0.0.1:{direct.port}")
             lines: list[str] = []
-            assert engine.parts.comparing
-            engine.parts.comparing.report.say = lines.append
-            return Sandbox(engine, direct, proxy, loop, confdir, lines)
+            run = RunComparison(settings)
+            run.begin(engine, lines.append)
+            return Sandbox(engine, direct, proxy, loop, confdir, lines, run)
 
         sandbox = loop.run(start())
         try:

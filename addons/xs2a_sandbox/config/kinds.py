@@ -12,6 +12,7 @@ from xs2a_sandbox.config.checks import CHECK_NAMES, WARN
 from xs2a_sandbox.config.modes import MODES, mode_names
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Misspelled
+from xs2a_sandbox.plugins import plugins
 
 PREFIX = "XS2A_SANDBOX_"
 VAULT_PASSPHRASE = f"{PREFIX}VAULT_KEY"
@@ -175,6 +176,21 @@ def _mode(written: Any, directory: Path) -> Any:
 
 
 MODE = SettingKind(f"one of {', '.join(MODES)}", _mode, "|".join(MODES), {"type": "string", "examples": list(MODES)})
+
+
+def _plugins(written: Any, directory: Path) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    found = plugins()
+    names = [*found.loaded, *(name for name in found.failed if name not in found.loaded)]
+    for name in written.keys() - {*names}:
+        raise Misspelled(f": no plugin {name} is installed{did_you_mean(name, names)}")
+    return tuple(written.items())
+
+
+PLUGINS = SettingKind(
+    "an object with an object of settings for each plugin",
+    _plugins,
+    schema={"type": "object", "additionalProperties": {"type": "object"}},
+)
 COUNT = SettingKind(
     "a number from 1 to 100000",
     readers.count,

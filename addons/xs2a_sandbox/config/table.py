@@ -3,10 +3,11 @@
 `make settings` writes what follows from it: `schemas/config.schema.json` and the table of `docs/command-line.md`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import kinds, readers
@@ -201,6 +202,9 @@ class Settings:
         (),
         "Real banks, each with its url, hosts, mode, dialect, cassettes and certificates.",
         in_file_only=True,
+    )
+    plugins: tuple[tuple[str, Mapping[str, Any]], ...] = setting(
+        kinds.PLUGINS, (), "The settings of installed plugins, by their names.", in_file_only=True
     )
     redaction: Path | None = setting(
         kinds.FILE,

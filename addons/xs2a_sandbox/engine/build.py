@@ -31,6 +31,7 @@ from xs2a_sandbox.errors import ConfigError, RecordingFailed, Unreadable
 from xs2a_sandbox.journal.display import Display
 from xs2a_sandbox.journal.journal import BYTES, COUNT, Journal
 from xs2a_sandbox.journal.shared import SharedJournal
+from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.recording import replay
 from xs2a_sandbox.recording.har_log import Recording
 from xs2a_sandbox.redaction import pseudonyms
@@ -53,6 +54,10 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
 
     Raises UserMistake, for all mistakes at once.
     """
+    try:
+        plugins().configure(dict(settings.plugins))
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
     banks, data = read_all(settings)
     real_banks = [bank.real for bank in banks.all if bank.real.can_be_asked]
     for real in real_banks:
@@ -201,7 +206,7 @@ def _comparing(
     import_module("xs2a_sandbox.upstream.connections")
     rules = masking.Ignoring(masking.read(settings.ignore), Clock().today())
     return LiveComparison(
-        LiveReport(", ".join(urls), rules, redactor.entry if redactor else None, settings.report),
+        LiveReport(", ".join(urls), rules, redactor.entry if redactor else None, keeps=bool(settings.report)),
         rules,
         answer_from=settings.answer_from,
         allow_writes=settings.allow_writes,

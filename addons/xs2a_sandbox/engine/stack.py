@@ -13,7 +13,7 @@ from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.api import Control, is_control
 from xs2a_sandbox.control.front_page import FrontPage
 from xs2a_sandbox.control.pages import FilesStatus, Pages
-from xs2a_sandbox.engine.destinations.compare import Compare, Sandbox
+from xs2a_sandbox.engine.destinations.compare import Compare, SandboxTwin
 from xs2a_sandbox.engine.destinations.live_comparison import LiveComparison
 from xs2a_sandbox.engine.destinations.own import ConsolePages, ControlInterface, FrontPages, HtmlPages, OwnPages
 from xs2a_sandbox.engine.destinations.record import Forward, Record
@@ -120,7 +120,7 @@ class Stack:
         self.cache = ResponseCache(watched, self.journaling.tell_again, varies_by_id=banks.vary_by_request_id)
 
         simulate = Simulate(self.transactions, parts.prefer)
-        sandbox = Sandbox(self._answer_as_twin, banks, self.transactions)
+        sandbox = SandboxTwin(self._answer_as_twin, banks, self.transactions)
         self.compare = Compare(simulate, sandbox, parts.egress, self.guard, parts.comparing)
         self.routing = Routing(
             banks,

@@ -35,7 +35,7 @@ _HALF = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class MatcherCheck:
     """One thing that is asked. `distance` is 0 where it fits; `broken` is what cannot even be looked at."""
 
     what: str
@@ -60,7 +60,7 @@ class Candidate:
     pattern: Pattern
     methods: frozenset[str]
     parameters: Mapping[str, str]
-    checks: tuple[Check, ...]
+    checks: tuple[MatcherCheck, ...]
     vague: float = 0.0
 
     @property
@@ -68,7 +68,7 @@ class Candidate:
         return not self.missed
 
     @property
-    def missed(self) -> list[Check]:
+    def missed(self) -> list[MatcherCheck]:
         return [check for check in self.checks if check.distance]
 
     @property
@@ -121,7 +121,7 @@ def hold(
     call: Call,
     alignment: PathAlignment,
     lookup: Lookup | None = None,
-    condition: Check | None = None,
+    condition: MatcherCheck | None = None,
 ) -> Candidate:
     """Looks at everything that the entry asks; `lookup` is what the path leads to, where it leads anywhere.
 
@@ -135,7 +135,7 @@ def hold(
         checks += _where(operation, call, parameters)
     if lookup and operation and lookup.operation is not operation and not any(check.distance for check in checks):
         leads = f"the operation {lookup.operation.id}" if lookup.operation else "no operation"
-        checks.append(Check("operation", 1.0, f"the path leads to {leads}, not to {operation.id}", PARAMETER))
+        checks.append(MatcherCheck("operation", 1.0, f"the path leads to {leads}, not to {operation.id}", PARAMETER))
     if isinstance(entry, Rule):
         checks += [
             _constraint(constraint, call.values(constraint.place, parameters)) for constraint in entry.constraints
@@ -177,19 +177,19 @@ def place_text(place: RequestPart) -> str:
     return f"{_KINDS[place.part]} {name}"
 
 
-def _method(methods: frozenset[str], method: str) -> Check:
+def _method(methods: frozenset[str], method: str) -> MatcherCheck:
     if not methods or method in methods:
-        return Check("method", 0.0, f"method {method}")
-    return Check("method", 1.0, f"method is {method}, must be {' or '.join(sorted(methods))}", METHOD)
+        return MatcherCheck("method", 0.0, f"method {method}")
+    return MatcherCheck("method", 1.0, f"method is {method}, must be {' or '.join(sorted(methods))}", METHOD)
 
 
-def _path(pattern: Pattern, alignment: PathAlignment) -> Check:
+def _path(pattern: Pattern, alignment: PathAlignment) -> MatcherCheck:
     if not alignment.cost:
-        return Check("path", 0.0, f"path {pattern.text}")
-    return Check("path", alignment.cost, f"path: {', '.join(alignment.edits)}", PATH)
+        return MatcherCheck("path", 0.0, f"path {pattern.text}")
+    return MatcherCheck("path", alignment.cost, f"path: {', '.join(alignment.edits)}", PATH)
 
 
-def _where(operation: Operation, call: Call, parameters: Mapping[str, str]) -> list[Check]:
+def _where(operation: Operation, call: Call, parameters: Mapping[str, str]) -> list[MatcherCheck]:
     """The alternative that comes nearest."""
     alternatives = [
         [_constraint(constraint, call.values(constraint.place, parameters), PARAMETER) for constraint in alternative]
@@ -198,28 +198,28 @@ def _where(operation: Operation, call: Call, parameters: Mapping[str, str]) -> l
     return min(alternatives, key=lambda checks: sum(check.cost for check in checks), default=[])
 
 
-def _constraint(constraint: Constraint, values: Sequence[Any], weight: float = CONSTRAINT) -> Check:
+def _constraint(constraint: Constraint, values: Sequence[Any], weight: float = CONSTRAINT) -> MatcherCheck:
     what, name = str(constraint.place), place_text(constraint.place)
     has = f"is {', '.join(map(value_text, values[:3]))}" if values else "is absent"
     if constraint.fits(values):
-        return Check(what, 0.0, f"{name} {has}")
+        return MatcherCheck(what, 0.0, f"{name} {has}")
     expected = in_words(constraint.spec)
     if values:
         by = distance.shortfall(constraint.spec, values[0])
         text = f"{name} {has}, must be {expected}{f': {by}' if by else ''}"
     else:
         text = f"{name} is missing" if expected == "there" else f"{name} is missing, must be {expected}"
-    return Check(what, distance.of_values(constraint.spec, values), text, weight)
+    return MatcherCheck(what, distance.of_values(constraint.spec, values), text, weight)
 
 
-def check_of_condition(rule: Rule, holds: bool, error: SandboxError | None = None) -> Check:
+def check_of_condition(rule: Rule, holds: bool, error: SandboxError | None = None) -> MatcherCheck:
     condition = f"when {rule.when_text}"
     if error:
-        return Check("when", 1.0, f"{condition}: cannot be computed, {error}", broken=True)
-    return Check("when", 0.0 if holds else 1.0, condition if holds else f"{condition}: does not hold")
+        return MatcherCheck("when", 1.0, f"{condition}: cannot be computed, {error}", broken=True)
+    return MatcherCheck("when", 0.0 if holds else 1.0, condition if holds else f"{condition}: does not hold")
 
 
-def _when(rule: Rule, call: Call, parameters: Mapping[str, str]) -> Check:
+def _when(rule: Rule, call: Call, parameters: Mapping[str, str]) -> MatcherCheck:
     try:
         return check_of_condition(rule, rule.when is None or rule.when(call.scope() | {"path": dict(parameters)}))
     except SandboxError as error:

@@ -2,8 +2,8 @@ import json
 
 from tests.compare.reports.test_report import comparison
 from xs2a_sandbox.compare.masking import IgnoreRule
-from xs2a_sandbox.compare.reports import files
 from xs2a_sandbox.compare.reports.report import report
+from xs2a_sandbox.features.compare.reports import files
 
 
 def test_the_json_is_as_documented() -> None:

@@ -3,8 +3,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from tests.compare.reports.test_report import comparison
-from xs2a_sandbox.compare.reports import files
 from xs2a_sandbox.compare.reports.report import report
+from xs2a_sandbox.features.compare.reports import files
 from xs2a_sandbox.http import Response
 
 

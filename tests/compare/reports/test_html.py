@@ -4,8 +4,8 @@ from dataclasses import replace
 from hashlib import sha256
 
 from tests.compare.reports.test_report import comparison
-from xs2a_sandbox.compare.reports import html
 from xs2a_sandbox.compare.reports.report import report
+from xs2a_sandbox.features.compare.reports import html
 
 
 def test_the_page_needs_nothing_and_obeys_nothing() -> None:

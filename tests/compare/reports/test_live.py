@@ -1,10 +1,11 @@
 """What is told while the sandbox serves."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -13,6 +14,9 @@ from xs2a_sandbox.compare.difference import Difference
 from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring
 from xs2a_sandbox.compare.reports import live as live_report
 from xs2a_sandbox.compare.reports.live import SPARED, LiveReport
+from xs2a_sandbox.config import Settings
+from xs2a_sandbox.engine import Engine
+from xs2a_sandbox.features.compare.run_comparison import RunComparison
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.exchange import Exchange
 
@@ -45,10 +49,18 @@ def lines(report: LiveReport, *several: Compared) -> list[str]:
     return printed
 
 
-def a_report(files: Sequence[Path] = (), ignoring: Ignoring | None = None) -> LiveReport:
-    return LiveReport(
-        "https://bank.example", ignoring or Ignoring(), lambda entry: replace(entry, target="/v1/hidden"), files
-    )
+def a_report(ignoring: Ignoring | None = None) -> LiveReport:
+    def hide(entry: Exchange) -> Exchange:
+        return replace(entry, target="/v1/hidden")
+
+    return LiveReport("https://bank.example", ignoring or Ignoring(), hide, keeps=True)
+
+
+def a_run(report: LiveReport, file: Path) -> RunComparison:
+    """A run of `serve` that ends with such a report."""
+    run = RunComparison(Settings(report=(file,)))
+    run.begin(cast(Engine, SimpleNamespace(parts=SimpleNamespace(comparing=SimpleNamespace(report=report)))), print)
+    return run
 
 
 def test_each_difference_has_a_line_redacted_and_cut_short() -> None:
@@ -102,11 +114,11 @@ def test_ignore_rules_of_no_use_are_told() -> None:
 
 def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(live_report, "_KEPT", 2)
-    report = a_report([tmp_path / "a.json"])
+    report = a_report()
     printed = lines(report, compared(), compared("a"), compared("b"), compared("c"), *[compared()] * 3)
     assert len(printed) == 3
     assert [exchange.number for exchange in report.report().exchanges] == [1, 2, 3, 5]
-    last = list(report.end())
+    last = list(a_run(report, tmp_path / "a.json").end())
     (summary,) = [line for line in last if line.startswith("compared with")]
     assert summary.startswith("compared with https://bank.example: 4 same, 3 differ; differences: 0 high, 3 medium")
     assert last[-1] == "  the reports hold the first 2 exchanges that differ, and the first 2 that do not"
@@ -114,7 +126,7 @@ def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_a_report_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    assert "cannot write" in list(a_report([tmp_path / "missing" / "a.json"]).end())[-1]
+    assert "cannot write" in list(a_run(a_report(), tmp_path / "missing" / "a.json").end())[-1]
 
 
 def test_what_differs_alike_is_said_once_and_counted() -> None:

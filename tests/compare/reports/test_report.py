@@ -16,14 +16,14 @@ from rich.console import Console
 from tests.support.engine_client import bundled_engine
 from xs2a_sandbox.compare.comparison import Comparison, Result, Step
 from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring
-from xs2a_sandbox.compare.reports import files as report_json
-from xs2a_sandbox.compare.reports import files as report_junit
-from xs2a_sandbox.compare.reports import html as report_html
-from xs2a_sandbox.compare.reports import suggest_ignores as ignore_suggestion
-from xs2a_sandbox.compare.reports import text as report_text
 from xs2a_sandbox.compare.reports.report import ABSENT, NOT_SHOWN, Report, printable, report
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.features.compare import suggest_amendments as patch
+from xs2a_sandbox.features.compare.reports import files as report_json
+from xs2a_sandbox.features.compare.reports import files as report_junit
+from xs2a_sandbox.features.compare.reports import html as report_html
+from xs2a_sandbox.features.compare.reports import suggest_ignores as ignore_suggestion
+from xs2a_sandbox.features.compare.reports import text as report_text
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.http.exchange import Exchange
 

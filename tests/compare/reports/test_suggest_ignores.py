@@ -7,7 +7,7 @@ from tests.compare.reports.test_report import comparison
 from xs2a_sandbox.compare.difference import Difference
 from xs2a_sandbox.compare.masking import Ignoring, read
 from xs2a_sandbox.compare.reports.report import report
-from xs2a_sandbox.compare.reports.suggest_ignores import as_yaml, suggest
+from xs2a_sandbox.features.compare.reports.suggest_ignores import as_yaml, suggest
 from xs2a_sandbox.http import Response
 
 

@@ -4,8 +4,8 @@ from typing import Any
 from rich.console import Console
 
 from tests.compare.reports.test_report import comparison
-from xs2a_sandbox.compare.reports import text as report_text
 from xs2a_sandbox.compare.reports.report import report
+from xs2a_sandbox.features.compare.reports import text as report_text
 
 
 def text(*pairs: tuple[Any, Any]) -> str:

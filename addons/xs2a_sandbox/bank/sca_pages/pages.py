@@ -18,8 +18,8 @@ from xs2a_sandbox.bank.sca_pages.visit import (
     ENDED,
     LOGIN,
     METHOD,
-    Destination,
     Form,
+    LinkedPage,
     Visit,
     arrive,
     destination,
@@ -223,7 +223,7 @@ def _leave(visit: Visit) -> Reply:
     return redirect(url, *PRIVATE) if url else _final(visit, authorisation["ending"], code=code)
 
 
-def _turn_away(call: Call, to: Destination, own: Words, *, at_once: bool) -> Reply:
+def _turn_away(call: Call, to: LinkedPage, own: Words, *, at_once: bool) -> Reply:
     """The account cannot cover the payment. That changes nothing: the first read of the payment rejects it."""
     addresses = {"ok": to.resource["redirectUri"], "nok": to.resource["nokRedirectUri"], "scaStatus": "failed"}
     back = return_address(addresses, good=False)

@@ -111,7 +111,7 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True)
-class Destination:
+class LinkedPage:
     """The page that a link leads to; `link` is the query that leads there again."""
 
     family: Family
@@ -125,7 +125,7 @@ class Destination:
         return bool(self.resource.get("unfunded")) and self.resource["transactionStatus"] in ("RCVD", "RJCT")
 
 
-def destination(call: Call, options: Mapping[str, Mapping[str, Any]]) -> Destination:
+def destination(call: Call, options: Mapping[str, Mapping[str, Any]]) -> LinkedPage:
     """`options` are, by family, those of the operation that starts an authorisation. Raises BankError."""
     family, parameters = _LINKS.get(call.segments[1], (None, {})) if len(call.segments) == 2 else (None, {})
     if family is None:
@@ -140,10 +140,10 @@ def destination(call: Call, options: Mapping[str, Mapping[str, Any]]) -> Destina
     call.options = {**options.get(family, {}), "sca": REDIRECT}
     id, resource = LOADERS[family](call)
     link = "?" + urlencode({parameter: call.query[parameter] for parameter in parameters})
-    return Destination(FAMILIES[family], id, resource, link)
+    return LinkedPage(FAMILIES[family], id, resource, link)
 
 
-def arrive(call: Call, to: Destination, form: Form, own: Words) -> Visit:
+def arrive(call: Call, to: LinkedPage, form: Form, own: Words) -> Visit:
     """Raises BankError."""
     if "authorisation" in form:
         id = _of_form(call, to.family, to.resource, form["authorisation"][0], form.get("nonce", [""])[0])

@@ -49,7 +49,7 @@ class ServingRun:
         self._state = found_state(self._settings)
         self._consent: str | None = None
         """One of the test data that is valid, for a command to try."""
-        self._parts: list[RunPart] = [UnusedRules(), LiveReports()]
+        self._parts: list[RunPart] = [UnusedRules()]
         self._parts += [make(self._settings) for make in plugins().added("run_parts")]
         self._output = _Output(self._settings.log_format, self._progress)
         self._log = ServingLog(self._settings.log_format, self._output.say)
@@ -151,22 +151,6 @@ class ServingRun:
 
     def _progress(self) -> str | None:
         return next((text for part in self._parts if (text := part.progress())), None)
-
-
-class LiveReports(RunPart):
-    """Says in the end what was compared while the sandbox served."""
-
-    def __init__(self) -> None:
-        self._engine: Engine | None = None
-
-    def begin(self, engine: Engine, say: Callable[[str], None]) -> None:
-        self._engine = engine
-        if engine.parts.comparing:
-            engine.parts.comparing.report.say = say
-
-    def end(self) -> Iterator[str]:
-        if self._engine and self._engine.parts.comparing:
-            yield from self._engine.parts.comparing.report.end()
 
 
 class Used(NamedTuple):

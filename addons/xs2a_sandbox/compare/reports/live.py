@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from xs2a_sandbox.compare.comparison import VERDICTS, Compared, Result, Verdict
@@ -12,12 +11,11 @@ from xs2a_sandbox.compare.masking import Ignoring
 from xs2a_sandbox.compare.reports import report as reports
 from xs2a_sandbox.compare.reports.report import UNKNOWN, ComparedExchange, Finding, Redact, Report, Tally
 from xs2a_sandbox.compare.reports.wording import cut
-from xs2a_sandbox.errors import ConfigError
 
 SPARED = "a write, and --allow-writes was not given"
 
 _KEPT = 1000
-"""Exchanges that differ, and others, that are kept for the report files; of more only the number is told."""
+"""Exchanges that differ, and others, that are kept for reports; of more only the number is told."""
 _NAMED = 10
 """Differences of one exchange that are shown, each in a line."""
 _LISTED = 50
@@ -33,16 +31,14 @@ class _Group:
 
 
 class LiveReport:
-    """`say` is told each line. Everything is redacted as it comes, with `redact`; `files` are written at the end."""
+    """`say` is told each line. Everything is redacted as it comes, with `redact`; `keeps` exchanges for `report`."""
 
-    def __init__(
-        self, banks: str, ignoring: Ignoring, redact: Redact | None = None, files: Sequence[Path] = ()
-    ) -> None:
+    def __init__(self, banks: str, ignoring: Ignoring, redact: Redact | None = None, *, keeps: bool = False) -> None:
         self.say: Callable[[str], None] = lambda text: None
         self._banks = banks
         self._ignoring = ignoring
         self.redact = redact
-        self._files = files
+        self._keeps = keeps
         self._counts: Counter[str] = Counter()
         self._verdicts: Counter[Verdict] = Counter()
         self._skipped: Counter[str] = Counter()
@@ -75,7 +71,7 @@ class LiveReport:
     def show(self, compared: Compared) -> ComparedExchange | None:
         """The lines to tell of it, if any. For large answers this takes seconds; it may be called in any thread."""
         matters = bool(compared.differences or compared.trouble or compared.moved)
-        kept = bool(self._files) and len(self._exchanges[matters]) < _KEPT
+        kept = self._keeps and len(self._exchanges[matters]) < _KEPT
         return reports.exchange(compared, 0, self.redact) if matters or kept else None
 
     def add(self, compared: Compared, exchange: ComparedExchange | None) -> None:
@@ -92,7 +88,7 @@ class LiveReport:
         if exchange is None:
             return
         matters = bool(exchange.findings or exchange.trouble or exchange.moved)
-        if self._files and len(self._exchanges[matters]) < _KEPT:
+        if self._keeps and len(self._exchanges[matters]) < _KEPT:
             self._exchanges[matters].append(replace(exchange, number=counts["exchanges"]))
         if exchange.trouble:
             self._once(f"cannot compare: {exchange.trouble} (said once, counted at the end)")
@@ -129,7 +125,7 @@ class LiveReport:
         return replace(reports.report(rules, self._banks, self.redact), exchanges=tuple(exchanges))
 
     def end(self) -> Iterator[str]:
-        """The last lines; writes the files."""
+        """The last lines."""
         counts, made = self._counts, self.report()
         tally = Tally(
             {verdict: self._verdicts[verdict] for verdict in VERDICTS},
@@ -150,16 +146,12 @@ class LiveReport:
         yield from (f"  skipped {count}: {why}" for why, count in self._skipped.most_common())
         yield from (f"  {place}: ignored nothing ({why})" for place, why in made.unused)
         yield from (f"  {place}: its last day is over ({why})" for place, why in made.lapsed)
-        for file in self._files:
-            from xs2a_sandbox.compare.reports import files as report_file
 
-            try:
-                report_file.write(file, made, "medium")
-                yield f"  report: {file}"
-            except ConfigError as error:
-                yield f"  {error}"
-        if self._files and any(len(kept) == _KEPT for kept in self._exchanges.values()):
-            yield f"  the reports hold the first {_KEPT} exchanges that differ, and the first {_KEPT} that do not"
+    def cut(self) -> str | None:
+        """Says which exchanges `report` has, where these are not all."""
+        if any(len(kept) == _KEPT for kept in self._exchanges.values()):
+            return f"the reports hold the first {_KEPT} exchanges that differ, and the first {_KEPT} that do not"
+        return None
 
     def _once(self, text: str, key: str | None = None) -> None:
         if (key or text) not in self._notices:

@@ -30,7 +30,7 @@ NOT_LET_OUT = "from a web page of another site, or with the admin token"
 
 
 @dataclass(frozen=True, slots=True)
-class Sandbox:
+class SandboxTwin:
     """The sandbox beside a real bank: `answer` does so in mode simulate, whatever the bank's mode."""
 
     answer: Callable[[Request], Awaitable[Answer]]
@@ -60,7 +60,7 @@ class Compare:
     """Without `comparing` no bank is asked."""
 
     simulate: Simulate
-    sandbox: Sandbox
+    sandbox: SandboxTwin
     egress: Egress
     guard: Guard
     comparing: LiveComparison | None

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from xs2a_sandbox.cli.flags import header_flag, setting_flags, vault_flag
-from xs2a_sandbox.compare import history
 from xs2a_sandbox.config.kinds import BANK_URL, NOISE_READS, SettingKind
 from xs2a_sandbox.config.readers import REPORTS
 from xs2a_sandbox.errors import Unreadable
+from xs2a_sandbox.features.compare import history
 
 if TYPE_CHECKING:
     from xs2a_sandbox.cassette import Interface
@@ -156,7 +156,7 @@ def compare(
     if patch:
         _amend(made, outcome.interface, patch, outcome.amended)
     if suggest_ignores:
-        from xs2a_sandbox.compare.reports import suggest_ignores as ignore_suggestion
+        from xs2a_sandbox.features.compare.reports import suggest_ignores as ignore_suggestion
 
         click.echo(ignore_suggestion.as_yaml(*ignore_suggestion.suggest(made)), nl=False)
     _exit(made, made.fails(_FLOORS[fail_on]))
@@ -191,7 +191,7 @@ def watch(
     from rich.console import Console
 
     from xs2a_sandbox.clock import Clock
-    from xs2a_sandbox.compare.reports import changes, files
+    from xs2a_sandbox.features.compare.reports import changes, files
 
     runs = history.read(folder)
     history.prepare(folder)
@@ -228,7 +228,7 @@ def _exit(made: "Report", fails: bool) -> None:
 def _tell(made: "Report", reports: Sequence[Path], fail_on: "Severity | None") -> None:
     from rich.console import Console
 
-    from xs2a_sandbox.compare.reports import files, text
+    from xs2a_sandbox.features.compare.reports import files, text
 
     # Wide enough for both sides where there is no terminal.
     text.write(made, Console(width=None if sys.stdout.isatty() else 140, highlight=False))

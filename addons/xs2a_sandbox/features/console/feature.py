@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from xs2a_sandbox.cli.serve.run_part import RunPart
     from xs2a_sandbox.config import Settings
 
-USES = ("authoring",)
+USES = ("authoring", "compare")
 
 
 @hookimpl

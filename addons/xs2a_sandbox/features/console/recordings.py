@@ -6,10 +6,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from xs2a_sandbox.compare import history
-from xs2a_sandbox.compare.history import WatchRun
 from xs2a_sandbox.engine.build import RECORDINGS
 from xs2a_sandbox.errors import ConfigError
+from xs2a_sandbox.features.compare import history
+from xs2a_sandbox.features.compare.history import WatchRun
 from xs2a_sandbox.features.console.visit import ConsoleVisit
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.recording.har_log import raw_files

@@ -25,7 +25,7 @@ _OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class RecordedRoute:
     """`path` is as cassettes write it, `parameters` are its values; `name` stands for method and path in ids.
 
     `resource` names the file that its rules go to: `consents`, `accounts`; `operation` is None where it is guessed.
@@ -47,17 +47,17 @@ class Routes:
         operations = interface.operations.values() if interface else ()
         self._starts = beginnings(operation.pattern for operation in operations) or {"v1"}
 
-    def find(self, method: str, target: str) -> Route:
+    def find(self, method: str, target: str) -> RecordedRoute:
         """The route from where the interface begins."""
         return self._find(method, split_target(target).segments)[0]
 
-    def whole(self, method: str, target: str) -> Route:
+    def whole(self, method: str, target: str) -> RecordedRoute:
         """The route with all that stands before the interface: of a bank each such prefix is one of its own."""
         segments = split_target(target).segments
         route, before = self._find(method, segments)
         return replace(route, path="".join(f"/{_write(word)}" for word in segments[:before]) + route.path)
 
-    def _find(self, method: str, segments: tuple[str, ...]) -> tuple[Route, int]:
+    def _find(self, method: str, segments: tuple[str, ...]) -> tuple[RecordedRoute, int]:
         """The route, and how many segments stand before it."""
         if self._index:
             lookup = self._index.find(method, segments)
@@ -65,7 +65,7 @@ class Routes:
             if lookup.operation:
                 path, name = lookup.operation.pattern.text, lookup.operation.id
                 resource = _resource(lookup.segments)
-                return Route(method, path, lookup.parameters, name, resource, lookup.operation), before
+                return RecordedRoute(method, path, lookup.parameters, name, resource, lookup.operation), before
             if lookup.methods or lookup.unfit:
                 return _guess(method, lookup.segments), before
         before = next((i for i, word in enumerate(segments) if word in self._starts), 0)
@@ -76,7 +76,7 @@ def slug(text: str) -> str:
     return _NO_NAME.sub("-", text.lower()).strip("-")[:60].strip("-") or _OTHER
 
 
-def _guess(method: str, segments: tuple[str, ...]) -> Route:
+def _guess(method: str, segments: tuple[str, ...]) -> RecordedRoute:
     parts: list[str] = []
     parameters: dict[str, str] = {}
     for segment in segments:
@@ -89,7 +89,7 @@ def _guess(method: str, segments: tuple[str, ...]) -> Route:
     # The last slash of a path does not count, unless there is another one.
     path = "/" + "/".join(parts) + ("/" if parts and not parts[-1] else "")
     words = [part for part in parts if not _VERSION.fullmatch(part)]
-    return Route(method, path, parameters, slug(" ".join([method, *words])), _resource(segments))
+    return RecordedRoute(method, path, parameters, slug(" ".join([method, *words])), _resource(segments))
 
 
 def _write(word: str) -> str:
@@ -125,7 +125,7 @@ class RoutedExchange:
     file: int
     redacted: str | None
     entry: Exchange
-    route: Route
+    route: RecordedRoute
 
     @property
     def operation(self) -> str:

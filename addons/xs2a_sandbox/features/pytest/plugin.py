@@ -91,7 +91,7 @@ def _list(exchanges: "Sequence[LogEntry | Journaled]") -> str:
 type MakeSandbox = Callable[..., tuple[Sandbox, RecordingRun | None]]
 
 
-class Record(NamedTuple):
+class TestRecording(NamedTuple):
     """The bank that a test was or is to be recorded of, and when it is asked."""
 
     test: "RecordedTest"
@@ -150,7 +150,7 @@ def _xs2a_sandboxes(
         return blueprints[key]
 
     def make(
-        settings: dict[str, Any], directory: Path, record: Record | None, *, virtual_time: bool
+        settings: dict[str, Any], directory: Path, record: TestRecording | None, *, virtual_time: bool
     ) -> tuple[Sandbox, RecordingRun | None]:
         recording = None
         try:
@@ -322,7 +322,7 @@ def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
     return settings
 
 
-def _record_of(request: pytest.FixtureRequest) -> Record | None:
+def _record_of(request: pytest.FixtureRequest) -> TestRecording | None:
     """Reads the nearest marker that names a bank to record; fails the test where that cannot be."""
     markers = request.node.iter_markers(MARKER)
     banks = [marker.kwargs[_RECORD] for marker in markers if marker.kwargs.get(_RECORD) is not None]
@@ -337,7 +337,9 @@ def _record_of(request: pytest.FixtureRequest) -> Record | None:
     bank = _bank(banks[0] if isinstance(banks[0], dict) else {"url": banks[0]}, root)
     test = RecordedTest.of(request.path, request.node.nodeid.partition("::")[2])
     confdir = config.getini("xs2a_confdir")
-    return Record(test, bank, config.getoption("xs2a_record"), root / Path(confdir).expanduser() if confdir else None)
+    return TestRecording(
+        test, bank, config.getoption("xs2a_record"), root / Path(confdir).expanduser() if confdir else None
+    )
 
 
 def _bank(written: dict[str, Any], directory: Path) -> "RealBank":
@@ -360,13 +362,13 @@ def _bank(written: dict[str, Any], directory: Path) -> "RealBank":
     raise pytest.fail.Exception(f"xs2a: record: {text}", pytrace=False)
 
 
-def _asking(record: Record) -> dict[str, Any]:
+def _asking(record: TestRecording) -> dict[str, Any]:
     """The settings by which the bank answers all requests."""
     bank = replace(record.bank, mode="record", modes=())
     return {"banks": (bank,), "bank": bank.url, **_confdir(record)}
 
 
-def _confdir(record: Record) -> dict[str, Any]:
+def _confdir(record: TestRecording) -> dict[str, Any]:
     """The folder with the key of pseudonyms: they are to be the same in the next run."""
     from xs2a_sandbox.config.table import BY_NAME
 

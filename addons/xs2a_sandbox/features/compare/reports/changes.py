@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-from xs2a_sandbox.compare.history import Changes, RecordedDrift
 from xs2a_sandbox.compare.reports.report import Report
-from xs2a_sandbox.compare.reports.text import remarks
+from xs2a_sandbox.features.compare.history import Changes, RecordedDrift
+from xs2a_sandbox.features.compare.reports.text import remarks
 
 _COLOURS = {"new": "bold red", "gone": "green", "flaps": "yellow", "standing": "dim", "not compared": "yellow"}
 

@@ -23,7 +23,7 @@ def write(file: Path, made: Report, fail_on: Severity | None) -> None:
 
 def as_html(report: Report) -> str:
     # Its library is heavy.
-    from xs2a_sandbox.compare.reports import html
+    from xs2a_sandbox.features.compare.reports import html
 
     return html.write(report)
 

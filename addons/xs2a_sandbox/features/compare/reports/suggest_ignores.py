@@ -18,7 +18,7 @@ _ALONE: frozenset[Kind] = frozenset({"member-extra", "element-extra", "type"})
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class NoRule:
     """No rule for this, because."""
 
     operation: str
@@ -41,7 +41,7 @@ class _Group:
         return {"header": self.header} if self.header else {"path": pointer_text(self.path)}
 
 
-def suggest(report: Report) -> tuple[list[dict[str, str]], list[Refusal]]:
+def suggest(report: Report) -> tuple[list[dict[str, str]], list[NoRule]]:
     """Rules, only for scalar values that differ wherever the rule would look, so that it hides nothing but drift."""
     groups: dict[_Group, list[tuple[ComparedExchange, Finding]]] = {}
     for exchange in report.exchanges:
@@ -52,7 +52,7 @@ def suggest(report: Report) -> tuple[list[dict[str, str]], list[Refusal]]:
         pairs = groups[group]
         where = pairs[0][1].where or "the whole body"
         if because := _find_refused(group, pairs, report.exchanges):
-            refusals.append(Refusal(group.operation, where, group.kind, because))
+            refusals.append(NoRule(group.operation, where, group.kind, because))
             continue
         count = f"{len(pairs)} time{'' if len(pairs) == 1 else 's'}"
         why = f"the {'header' if group.header else 'value'} differed {count}, wherever it stood; say why that is right"
@@ -61,7 +61,7 @@ def suggest(report: Report) -> tuple[list[dict[str, str]], list[Refusal]]:
     return rules, sorted(refusals, key=lambda r: (r.operation, r.where, r.kind))
 
 
-def as_yaml(rules: Sequence[Mapping[str, str]], refusals: Sequence[Refusal]) -> str:
+def as_yaml(rules: Sequence[Mapping[str, str]], refusals: Sequence[NoRule]) -> str:
     """A file for `--ignore`."""
     reasons = [f"# no rule for {r.kind} at {r.where} ({r.operation}): {r.because}\n" for r in refusals]
     return yaml_text({"ignore": 1, "rules": rules}) + "".join(reasons)
