@@ -95,6 +95,12 @@ def test_a_mode_of_a_plugin_answers_for_a_bank_and_is_explained(install: Install
         assert explained["message"] == "the bank is closed for today (mode closed)"
 
 
+def test_a_mode_that_asks_no_bank_needs_no_url(install: Install, tmp_path: Path) -> None:
+    install(block("python"))
+    with served(tmp_path, "--mode", "closed") as sandbox:
+        assert httpx.get(f"{sandbox.direct}/v1/accounts").json() == {"message": "closed for today"}
+
+
 def test_other_hooks_are_heard(install: Install, tmp_path: Path) -> None:
     install(
         """

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.bank.bank import Bank
+from xs2a_sandbox.config.modes import find_mode
 from xs2a_sandbox.config.real_bank import unknown_host
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request
@@ -39,7 +40,8 @@ class Banks:
 
     def is_for_nobody(self, request: Request, bank: Bank) -> bool:
         """Says whether a request at the proxy, to which the sandbox alone has no answer, is for none that are asked."""
-        return request.door == "proxy" and bank.real.url is None and bank.real.mode not in (None, "simulate")
+        mode = bank.real.mode
+        return request.door == "proxy" and bank.real.url is None and bool(mode and find_mode(mode).asks_bank)
 
     def unknown_host(self, request: Request) -> BankError:
         """The error for a request at the proxy that is for none of them."""

@@ -99,7 +99,7 @@ class BankDestination(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RealBank:
-    """`url` ends without a slash; None for a bank that is only simulated. Timeouts are in seconds.
+    """`url` ends without a slash; None for a bank that is never asked. Timeouts are in seconds.
 
     `hosts` are the names that a TPP knows it by, with a port where that is not the scheme's own; `modes` say the mode
     of paths that begin like that, longest first; a `mode` or `dialect` of None is that of the settings.
@@ -208,9 +208,11 @@ class RealBank:
         return BankDestination(self.url, typed, path + typed)
 
     def mode_of(self, segments: Sequence[str]) -> str:
-        """The mode of a path that begins where its operation begins."""
-        if self.url is None:
-            return "simulate"
+        """The mode of a path that begins where its operation begins; without a URL, only one that asks nobody."""
+        mode = self._pick_mode(segments)
+        return "simulate" if self.url is None and find_mode(mode).asks_bank else mode
+
+    def _pick_mode(self, segments: Sequence[str]) -> str:
         path = "/" + "/".join(segments)
         for prefix, mode in self.modes:
             if path == prefix or path.startswith(prefix.rstrip("/") + "/"):

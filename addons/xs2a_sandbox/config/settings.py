@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from xs2a_sandbox.config.checks import Checks
 from xs2a_sandbox.config.kinds import NO_SETTINGS, PREFIX, Setting
+from xs2a_sandbox.config.modes import find_mode
 from xs2a_sandbox.config.readers import hint
 from xs2a_sandbox.config.table import BY_NAME, SETTINGS, Settings
 from xs2a_sandbox.documents import own_file
@@ -174,7 +175,7 @@ def _bank_clashes(settings: Settings) -> Iterator[str]:
         clash for bank in (*with_hosts, default) if (clash := Checks.clash(bank.profile or "", bank.checks or ()))
     )
     for bank in (*with_hosts, default):
-        if bank.url is None and any(mode != "simulate" for mode in (bank.mode, *dict(bank.modes).values())):
+        if bank.url is None and any(mode and find_mode(mode).asks_bank for mode in bank.all_modes):
             if bank is default and any(bank.can_be_asked for bank in with_hosts):
                 continue
             where = f"the bank of {', '.join(bank.host_names)}" if bank.hosts else f"mode {bank.mode}"
