@@ -50,3 +50,8 @@ def test_every_mode_is_in_the_page_about_banks() -> None:
 
 def test_every_form_of_report_can_be_written() -> None:
     assert set(REPORTS) == set(WRITERS)
+
+
+@pytest.mark.parametrize("name", ["compare.md", "command-line.md"])
+def test_every_form_of_report_is_in_the_page(name: str) -> None:
+    assert not [end for end in REPORTS if f"`{end}`" not in page(name) and f"report{end}" not in page(name)]

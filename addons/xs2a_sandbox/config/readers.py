@@ -62,6 +62,8 @@ def seconds(text: str) -> float:
 
 
 REPORTS = (".json", ".xml", ".html")
+"""The ends of the names of reports' files, by which their form is known."""
+REPORTS_TEXT = f"{', '.join(REPORTS[:-1])} or {REPORTS[-1]}".replace(".xml", ".xml (JUnit)")
 """Endings of the file of a report."""
 
 

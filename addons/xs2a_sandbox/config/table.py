@@ -152,7 +152,7 @@ class Settings:
     report: tuple[Path, ...] = setting(
         kinds.REPORTS,
         (),
-        "In mode compare, write a report at the end: .json, .xml (JUnit) or .html. May be repeated.",
+        f"In mode compare, write a report at the end: {readers.REPORTS_TEXT}. May be repeated.",
     )
     coverage: bool = setting(
         kinds.SWITCH, False, "At the end, list the operations, rules and errors that no request has exercised."

@@ -19,11 +19,9 @@ from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring
 from xs2a_sandbox.compare.reports.report import ABSENT, NOT_SHOWN, Report, printable, report
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.features.compare import suggest_amendments as patch
-from xs2a_sandbox.features.compare.reports import files as report_json
-from xs2a_sandbox.features.compare.reports import files as report_junit
-from xs2a_sandbox.features.compare.reports import html as report_html
 from xs2a_sandbox.features.compare.reports import suggest_ignores as ignore_suggestion
 from xs2a_sandbox.features.compare.reports import text as report_text
+from xs2a_sandbox.features.compare.reports.files import WRITERS
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.http.exchange import Exchange
 
@@ -71,6 +69,9 @@ def hidden(entry: Exchange) -> Exchange:
     )
 
 
+FORMS = [end.removeprefix(".") for end in WRITERS]
+
+
 def forms(made: Report) -> dict[str, str]:
     text = StringIO()
     # Only what the interface has is amended.
@@ -78,9 +79,7 @@ def forms(made: Report) -> dict[str, str]:
     report_text.write(made, Console(file=text, width=200))
     return {
         "text": text.getvalue(),
-        "json": report_json.as_json(made),
-        "xml": report_junit.as_junit(made, "low"),
-        "html": report_html.write(made),
+        **{end.removeprefix("."): write(made, "low") for end, write in WRITERS.items()},
         "patch": "".join(patch.suggest(known, bundled_engine().interface).cassettes.values()),
         "suggestions": ignore_suggestion.as_yaml(*ignore_suggestion.suggest(made)),
     }
@@ -171,7 +170,7 @@ def planted() -> Result:
     )
 
 
-@pytest.mark.parametrize("form", ["text", "json", "xml", "html", "patch", "suggestions"])
+@pytest.mark.parametrize("form", ["text", *FORMS, "patch", "suggestions"])
 def test_nothing_unredacted_gets_into_a_report(form: str) -> None:
     assert SECRET not in forms(report(planted(), "bank", hidden))[form]
 
@@ -202,7 +201,7 @@ def test_what_redaction_took_away_is_not_shown() -> None:
 def test_what_could_not_be_compared_is_told_in_every_form(tmp_path: Path) -> None:
     made = report(comparison(({}, {}), down=True), "bank", None)
     assert made.tally.verdicts["not answered"] == 1
-    for form in ("text", "json", "xml", "html"):
+    for form in ("text", *FORMS):
         assert "bank-late: bank.example, 10 seconds" in forms(made)[form]
 
 

@@ -12,7 +12,7 @@ import click
 
 from xs2a_sandbox.cli.flags import header_flag, setting_flags, vault_flag
 from xs2a_sandbox.config.kinds import BANK_URL, NOISE_READS, SettingKind
-from xs2a_sandbox.config.readers import REPORTS
+from xs2a_sandbox.config.readers import REPORTS, REPORTS_TEXT
 from xs2a_sandbox.errors import Unreadable
 from xs2a_sandbox.features.compare import history
 
@@ -98,7 +98,7 @@ def _shared_flags(against: str) -> Callable[[Callable[..., None]], Callable[...,
             multiple=True,
             type=_path,
             callback=_files,
-            help="Write a report: .json, .xml (JUnit) or .html.",
+            help=f"Write a report: {REPORTS_TEXT}.",
         ),
         click.option("--no-redact", is_flag=True, help="Show secrets and personal data as they are."),
         setting_flags(*_SETTINGS),
