@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module, metadata
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
 
@@ -39,7 +39,7 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 """Marks a function of a plugin as one of `Hooks`."""
 
 
-class Hooks:
+class Hooks(Protocol):
     """All that features and plugins may add. Each hook is called once in a process, when its result is first wanted."""
 
     @hookspec
@@ -52,42 +52,34 @@ class Hooks:
     @hookspec
     def commands(self) -> "Iterable[click.Command]":
         """Commands of the command line."""
-        return ()
 
     @hookspec
     def handlers(self) -> "Iterable[Handler]":
         """Handlers and actions that cassettes name."""
-        return ()
 
     @hookspec
     def checks(self) -> "Iterable[Check]":
         """Checks of every request, which the setting `checks` names."""
-        return ()
 
     @hookspec
     def modes(self) -> "Iterable[Mode]":
         """Values of the setting `mode`, with what follows from them."""
-        return ()
 
     @hookspec
     def paths(self) -> "Iterable[Callable[[Parts, Stack], tuple[Takes, Destination]]]":
         """Destinations below `/_sandbox/`, each with what it takes."""
-        return ()
 
     @hookspec
     def control_routes(self) -> "Iterable[ControlRoute[Control]]":
         """Routes of the control interface."""
-        return ()
 
     @hookspec
     def listeners(self) -> "Iterable[Callable[[LogEntry], None]]":
         """Functions that are told of every exchange that the log has a line for."""
-        return ()
 
     @hookspec
     def run_parts(self) -> "Iterable[Callable[[Settings], RunPart]]":
         """Makers of what is told of a run of `serve` as it goes."""
-        return ()
 
 
 @dataclass(frozen=True, slots=True)
