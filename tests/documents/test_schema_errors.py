@@ -181,8 +181,8 @@ def test_a_complaint_about_a_key_says_so():
         ({"pattern": "^[0-9]+$", "description": "Digits; no more."}, "x", (), "must be digits"),
         ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {}, (), "has none of the forms it may have"),
         ({"uniqueItems": True}, [1, 1], (), "has the same entry twice"),
-        ({"properties": {"a": False}}, {"a": 1}, (), "holds something that is not allowed here"),
-        ({"properties": {"a": {"format": "email"}}}, {"a": "x"}, ("a",), "is not what is taken there"),
+        ({"properties": {"a": False}}, {"a": 1}, ("a",), "holds something that is not allowed here"),
+        ({"properties": {"a": {"format": "email"}}}, {"a": "x"}, ("a",), "must be a valid email"),
     ],
 )
 def test_what_is_wrong_with_a_body(rule: Any, body: Any, pointer: tuple[Any, ...], text: str):

@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
 import jsonschema_rs
@@ -16,13 +14,10 @@ from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.json_pointer import parse_pointer, pointer_text
-from xs2a_sandbox.documents.schema_errors import Complaint, of_body, of_file
+from xs2a_sandbox.documents.schema_errors import Complaint, SchemaError, first_of, of_body, of_file
 from xs2a_sandbox.errors import Problem, Unreadable
 
-if TYPE_CHECKING:
-    from jsonschema import FormatChecker, ValidationError
-    from jsonschema.protocols import Validator
-    from referencing import Resource
+_JSON_SCHEMA = "https://json-schema.org/"
 
 Fill = Callable[[Any], Any]
 _Visit = Callable[[Any, str, list[str]], None]
@@ -204,21 +199,6 @@ class Breach(NamedTuple):
     text: str
 
 
-class _Error(NamedTuple):
-    """An error of jsonschema-rs, as jsonschema would have it."""
-
-    absolute_path: tuple[str | int, ...]
-    schema_path: Sequence[str | int]
-    validator: str
-    validator_value: Any
-    instance: Any
-    schema: Any
-
-
-def _is_another_type(error: Any) -> bool:
-    return str(error.schema_path[-1]) == "type"
-
-
 class Schemas:
     """The schemas of some directories, by name (`payments/sepa-credit-transfers`); earlier directories win.
 
@@ -287,7 +267,7 @@ class Schemas:
 
 
 class Schema:
-    """One schema. jsonschema-rs decides, as it is a hundred times quicker; jsonschema explains what it refuses."""
+    """One schema, which jsonschema-rs holds values against."""
 
     def __init__(self, name: str, document: Any, read: Callable[[str], Any]) -> None:
         self.name = name
@@ -297,36 +277,15 @@ class Schema:
     @cached_property
     def accepts(self) -> Callable[[Any], bool]:
         """Raises ValueError for numbers and names beyond what jsonschema-rs can read."""
-        accepts: Callable[[Any], bool] = self._decider.is_valid
+        accepts: Callable[[Any], bool] = self._validator.is_valid
         return accepts
 
     def breaches(self, value: Any) -> Iterator[Breach]:
-        """All that is wrong, quickly, each at its place and in words that do not hold the value."""
-        for error in self._decider.iter_errors(value):
-            yield from self._breach(error)
-
-    def _breach(self, error: Any) -> Iterator[Breach]:
-        keyword, detail = str(error.schema_path[-1]), error.kind.as_dict()
-        branches = [branch for branch in detail.get("context", ()) if not any(map(_is_another_type, branch))]
-        if len(branches) == 1:  # the one that is meant
-            for inner in branches[0]:
-                yield from self._breach(inner)
-            return
-        uri, _, fragment = (error.absolute_keyword_location or "").partition("#")
-        schema = self.document if not uri or uri == self.document.get("$id") else self._read_uri(uri)
-        for step in parse_pointer(unquote(fragment))[:-1] if uri else error.schema_path[:-1]:
-            schema = schema[int(step) if isinstance(schema, list) else step]
-        rule = schema[keyword] if isinstance(schema, dict) else None
-        place = tuple(error.instance_path), error.schema_path
-        if keyword == "required":
-            cases = [_Error(*place, keyword, [detail["property"]], {}, schema)]
-        elif "unexpected" in detail:
-            cases = [_Error(*place, keyword, rule, {name: None}, schema) for name in detail["unexpected"]]
-        else:
-            cases = [_Error(*place, keyword, rule, error.instance, schema)]
-        for case in cases:
-            complaint = of_body(case)  # type: ignore[arg-type]
-            yield Breach(complaint.pointer, keyword, complaint.text)
+        """All that is wrong, each at its place and in words that do not hold the value."""
+        for error in self._errors(value):
+            for each in _meant(error):
+                complaint = of_body(each)
+                yield Breach(complaint.pointer, str(each.keyword), complaint.text)
 
     def nodes(self, pointer: Sequence[str | int]) -> list[Node]:
         """The parts of the schema that speak of what stands there."""
@@ -340,40 +299,56 @@ class Schema:
         """The first mistake, in words that follow the name of the member; None if the schema accepts the body."""
         if self.accepts(body):
             return None
-        import jsonschema
-
-        error = jsonschema.exceptions.best_match(self._explainer.iter_errors(body))
-        return of_body(error) if error else self._unexplained(body)
+        return of_body(first_of(self._errors(body)))
 
     def complaints(self, value: Any) -> set[Complaint]:
         """All that is wrong, in words for who wrote the value into a file."""
-        with suppress(ValueError):
-            if self.accepts(value):
-                return set()
-        return {complaint for error in self._explainer.iter_errors(value) for complaint in of_file(error)}
+        return {complaint for error in self._errors(value) for complaint in of_file(error)}
+
+    def _errors(self, value: Any) -> list[SchemaError]:
+        return [
+            each
+            for error in self._validator.iter_errors(value)
+            for each in self._read_error(error, len(error.instance_path))
+        ]
+
+    def _read_error(self, error: Any, depth: int) -> Iterator[SchemaError]:
+        """One of jsonschema-rs, which names each unexpected member by itself."""
+        detail, place, path = error.kind.as_dict(), tuple(error.instance_path), list(error.schema_path)
+        if is_name := "error" in detail:
+            error = detail["error"]
+            detail = error.kind.as_dict()
+        keyword = None if type(error.kind).__name__.endswith("FalseSchema") else str(path[-1])
+        schema = self._schema_at(error, path, detail)
+        rule = schema.get(keyword) if isinstance(schema, dict) else None
+        if keyword == "required":
+            rule = [detail["property"]]
+        elif keyword == "dependentRequired":
+            rule = {name: [detail["property"]] for name, of in (rule or {}).items() if detail["property"] in of}
+        branches = tuple(
+            tuple(each for inner in branch for each in self._read_error(inner, len(inner.instance_path) - len(place)))
+            for branch in (() if "MultipleValid" in type(error.kind).__name__ else detail.get("context", ()))
+        )
+        yield SchemaError(place, depth, keyword, rule, error.instance, schema, is_name, branches)
+
+    def _schema_at(self, error: Any, path: Sequence[str | int], detail: Mapping[str, Any]) -> Any:
+        """The schema that the keyword stands in, which may be in another file, or of JSON Schema itself."""
+        uri, _, fragment = (error.absolute_keyword_location or "").partition("#")
+        if uri.startswith(_JSON_SCHEMA):
+            rules = [detail[name] for name in ("types", "options", "limit", "pattern", "format") if name in detail]
+            return {fragment.rpartition("/")[2]: rules[0] if rules else []}
+        schema = self.document if not uri or uri == self.document.get("$id") else self._read_uri(uri)
+        steps = parse_pointer(unquote(fragment)) if uri else [*map(str, path)]
+        # Of some keywords the location leads into their value.
+        for step in steps[: len(steps) - 1 - steps[::-1].index(str(path[-1]))]:
+            schema = schema[int(step) if isinstance(schema, list) else step]
+        return schema
 
     @cached_property
-    def _decider(self) -> Any:
+    def _validator(self) -> Any:
         return jsonschema_rs.validator_for(
             self.document, formats=FORMATS, validate_formats=True, retriever=self._read_uri
         )
-
-    def _unexplained(self, body: Any) -> Complaint:
-        """The mistake of a format of JSON Schema's own, which the explainer does not look at."""
-        error = next(self._decider.iter_errors(body))
-        return Complaint(tuple(error.instance_path), "wrong-value", "is not what is taken there")
-
-    @cached_property
-    def _explainer(self) -> "Validator":
-        from referencing import Registry, Resource
-        from referencing.jsonschema import DRAFT202012
-
-        def retrieve(uri: str) -> "Resource[Any]":
-            return Resource.from_contents(self._read_uri(uri), default_specification=DRAFT202012)
-
-        registry: Registry[Any] = Registry(retrieve=retrieve)  # type: ignore[call-arg]
-        kind, formats = _explaining()
-        return kind(self.document, registry=registry, format_checker=formats)
 
     @cached_property
     def fill(self) -> Fill:
@@ -403,35 +378,19 @@ def mistakes_of(document: dict[str, Any]) -> set[Complaint]:
     """All that makes it no schema of the version that its `$schema` names, 2020-12."""
     if jsonschema_rs.meta.is_valid(document):
         return set()
-    from jsonschema import Draft202012Validator
-
-    errors = Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(document)
-    return {complaint for error in errors for complaint in of_file(error)}
+    return _meta_schema().complaints(document)
 
 
 @cache
-def _explaining() -> "tuple[type[Validator], FormatChecker]":
-    """The class of jsonschema's validators that takes for an integer, and for a match, what jsonschema-rs does."""
-    from jsonschema import Draft202012Validator, FormatChecker, ValidationError
-    from jsonschema.validators import extend
-
-    def pattern(validator: "Validator", rule: str, value: Any, schema: Any) -> "Iterator[ValidationError]":
-        # In Python $ also stands before a line break at the end, and \d for the digits of all scripts.
-        if isinstance(value, str) and not _pattern(rule).is_valid(value):
-            yield ValidationError(f"{value!r} does not match {rule!r}")
-
-    def is_integer(checker: Any, value: Any) -> bool:
-        is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-        return is_number and value == value and value % 1 == 0
-
-    checker = FormatChecker(formats=())
-    for name, fits in FORMATS.items():
-        checker.checks(name)(lambda text, fits=fits: not isinstance(text, str) or fits(text))
-    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", is_integer)
-    kind = extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)  # type: ignore[no-untyped-call]
-    return kind, checker
+def _meta_schema() -> Schema:
+    return Schema("schema", {"$ref": f"{_JSON_SCHEMA}draft/2020-12/schema"}, lambda uri: {})
 
 
-@cache
-def _pattern(rule: str) -> Any:
-    return jsonschema_rs.validator_for({"pattern": rule})
+def _meant(error: SchemaError) -> Iterator[SchemaError]:
+    """The mistakes of the one branch that is meant, where only one is for such a type; else the error itself."""
+    branches = [branch for branch in error.branches if not any(inner.keyword == "type" for inner in branch)]
+    if len(branches) != 1:
+        yield error
+        return
+    for inner in branches[0]:
+        yield from _meant(inner)

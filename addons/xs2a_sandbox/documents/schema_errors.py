@@ -7,13 +7,11 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from xs2a_sandbox.documents.formats import EXPECTED
-
-if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
 
 _KINDS = {
     "object": "a mapping",
@@ -58,16 +56,61 @@ class Complaint(NamedTuple):
     key: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SchemaError:
+    """A value that a schema does not accept.
+
+    - `place`: the pointer of the value, so many steps deep (`depth`) as the value that an error of branches is about
+    - `keyword`, `rule`: what it breaks; no keyword where nothing at all may stand there
+    - `schema`: what the keyword stands in
+    - `is_name`: the value is the name of a member
+    - `branches`: the errors of each branch of `anyOf` and `oneOf`
+    """
+
+    place: tuple[str | int, ...]
+    depth: int
+    keyword: str | None
+    rule: Any
+    value: Any
+    schema: Any
+    is_name: bool
+    branches: tuple[tuple["SchemaError", ...], ...]
+
+
+def first_of(errors: Iterable[SchemaError]) -> SchemaError:
+    """The error to tell of: the outermost, rather a keyword than a choice of branches, and of these the one meant."""
+    best = max(errors, key=lambda error: (*_relevance(error), _order(error)))
+    while best.branches and any(best.branches):
+        first, *others = sorted((error for branch in best.branches for error in branch), key=_relevance)[:2]
+        if others and _relevance(first) == _relevance(others[0]):
+            return best
+        best = first
+    return best
+
+
+def _relevance(error: SchemaError) -> tuple[Any, ...]:
+    kinds = _list(error.schema.get("type", ())) if isinstance(error.schema, dict) else ()
+    is_of_type = bool(kinds) and _kind(error.value) in kinds
+    path = [str(step) for step in error.place[len(error.place) - error.depth :]]
+    return -error.depth, path, error.keyword not in ("anyOf", "oneOf"), not is_of_type
+
+
+def _order(error: SchemaError) -> int:
+    """Of keywords of one schema the first is told."""
+    keywords = list(error.schema) if isinstance(error.schema, dict) else []
+    return -keywords.index(error.keyword) if error.keyword in keywords else 0
+
+
 def did_you_mean(word: str, words: Iterable[Any]) -> str:
     """`; did you mean 'x'?`, or nothing when no words word is near."""
     near = difflib.get_close_matches(word, [k for k in words if isinstance(k, str)], n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def of_body(error: "ValidationError") -> Complaint:
+def of_body(error: SchemaError) -> Complaint:
     """The complaint about a JSON body, whose text follows the name of the member that `pointer` leads to."""
     pointer, keyword, rule, value, schema = _parts(error)
-    if _is_about_a_name(error):
+    if error.is_name:
         return Complaint((*pointer, value), "wrong-value", f"is a name that {_rule(keyword, rule, schema)}", True)
     match keyword:
         case "required":
@@ -98,10 +141,10 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), "number")
 
 
-def of_file(error: "ValidationError") -> Iterator[Complaint]:
+def of_file(error: SchemaError) -> Iterator[Complaint]:
     """The complaints about a value in a file, which is shown and may be a slip of the pen."""
     pointer, keyword, rule, value, schema = _parts(error)
-    if _is_about_a_name(error):
+    if error.is_name:
         what = f"the key {value} {_wrong(keyword, rule, value, schema)}"
         yield Complaint((*pointer, value), "wrong-value", what, True)
         return
@@ -137,14 +180,9 @@ def of_file(error: "ValidationError") -> Iterator[Complaint]:
             yield Complaint(pointer, "wrong-value", _wrong(keyword, rule, value, schema))
 
 
-def _parts(error: "ValidationError") -> tuple[tuple[str | int, ...], Any, Any, Any, dict[str, Any]]:
-    """The place of the value, the keyword and what it asks, the value, and the schema that they stand in."""
+def _parts(error: SchemaError) -> tuple[tuple[str | int, ...], Any, Any, Any, dict[str, Any]]:
     schema = error.schema if isinstance(error.schema, dict) else {}
-    return tuple(error.absolute_path), error.validator, error.validator_value, error.instance, schema
-
-
-def _is_about_a_name(error: "ValidationError") -> bool:
-    return "propertyNames" in list(error.schema_path)[:-1] and isinstance(error.instance, str)
+    return error.place, error.keyword, error.rule, error.value, schema
 
 
 def _unknown(value: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
@@ -152,11 +190,11 @@ def _unknown(value: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[st
     return (name for name in value if name not in names and not any(re.search(pattern, name) for pattern in patterns))
 
 
-def _branches(error: "ValidationError") -> Iterator[Complaint]:
+def _branches(error: SchemaError) -> Iterator[Complaint]:
     """The complaints of the branch that was probably meant; those of all others are noise."""
     pointer, _, rules, value, schema = _parts(error)
     needs = [rule["required"][0] for rule in rules if isinstance(rule, dict) and set(rule) == {"required"}]
-    if not error.context:
+    if not any(error.branches):
         if needs and not isinstance(value, dict) and "type" in schema:
             return  # it has none of the keys and lacks none, as it is no mapping: that is told of
         both = [key for key in needs if isinstance(value, dict) and key in value]
@@ -165,36 +203,33 @@ def _branches(error: "ValidationError") -> Iterator[Complaint]:
         )
         yield Complaint((*pointer, both[-1]) if both else pointer, "wrong-value", what, bool(both))
         return
-    if len(needs) == len(rules):
+    if needs and len(needs) == len(rules):
         yield Complaint(pointer, "missing-key", f"one of the keys {_either(needs)} is missing{_inside(pointer)}")
         return
-    branches: dict[Any, list[ValidationError]] = {}
-    for inner in error.context:
-        branches.setdefault(inner.relative_schema_path[0], []).append(inner)
-    if all(any(map(_is_other, inner)) for inner in branches.values()):
-        others = [inner for branch in branches.values() for inner in branch if _is_other(inner)]
-        kinds = [kind for inner in others if inner.validator == "type" for kind in _list(inner.validator_value)]
-        words = [word for inner in others if inner.validator != "type" for word in _list(inner.validator_value)]
+    if all(any(map(_is_other, branch)) for branch in error.branches):
+        others = [inner for branch in error.branches for inner in branch if _is_other(inner)]
+        kinds = [kind for inner in others if inner.keyword == "type" for kind in _list(inner.rule)]
+        words = [word for inner in others if inner.keyword != "type" for word in _list(inner.rule)]
         expected = dict.fromkeys([*map(_KINDS.__getitem__, kinds), *map(_write, words)])
         code = "wrong-value" if words else "wrong-type"
         yield Complaint(pointer, code, _none_of(expected, value, words, kinds))
         return
-    for inner in min(branches.values(), key=_distance):
+    for inner in min(error.branches, key=_distance):
         yield from of_file(inner)
 
 
-def _is_other(error: "ValidationError") -> bool:
+def _is_other(error: SchemaError) -> bool:
     """Tells whether the value as a whole is of another kind than the branch is about."""
-    return error.validator in ("type", "enum", "const") and not error.relative_path
+    return error.keyword in ("type", "enum", "const") and not error.depth
 
 
-def _distance(branch: "Sequence[ValidationError]") -> tuple[int, int, int, int]:
+def _distance(branch: Sequence[SchemaError]) -> tuple[int, int, int, int]:
     """The distance from a branch: of another kind, marked as another, fewer keys in common, more mistakes."""
-    marks = sum(error.validator in ("const", "enum") and len(error.relative_path) == 1 for error in branch)
+    marks = sum(error.keyword in ("const", "enum") and error.depth == 1 for error in branch)
     common: set[str] = set()
     for error in branch:
-        if not error.relative_path and isinstance(error.instance, dict):
-            common |= _keys(error.schema) & error.instance.keys()
+        if not error.depth and isinstance(error.value, dict):
+            common |= _keys(error.schema) & error.value.keys()
     return sum(map(_is_other, branch)), marks, -len(common), sum(1 for error in branch for _ in of_file(error))
 
 
