@@ -11,7 +11,7 @@ from tests.support.admin import STATUS, TOKEN, Admin, governed, refused
 from tests.support.doors import DEADLINE
 from tests.support.engine_client import Client
 from xs2a_sandbox.cassette.dialect import layers
-from xs2a_sandbox.config.limits import SESSION_RULES, SESSION_RULES_TEXT
+from xs2a_sandbox.control.rules import LONGEST, MOST
 
 BUSY = {"id": "busy", "match": {"operation": "consent-status"}, "respond": {"status": 503}}
 SLOW = "match: {operation: consent-status}\namend: {headers: {X-Slow: 'yes'}}\n"
@@ -134,7 +134,7 @@ def paths(numbers: range) -> list[Any]:
 
 
 def test_there_is_an_end_to_them(admin: Admin) -> None:
-    add(admin, *paths(range(SESSION_RULES - 1)))
+    add(admin, *paths(range(MOST - 1)))
     before = admin.get("rules")
 
     many = admin.ask("POST", "rules", {"rules": paths(range(1000, 13_000))})
@@ -142,7 +142,7 @@ def test_there_is_an_end_to_them(admin: Admin) -> None:
     assert "at most 500 added rules, and with these it would have 12,499" in message
     text = "".join(f"- {{id: text-{n}, match: {{path: /{n}}}, respond: {{}}}}\n" for n in (1000, 1001))
     refused(admin.ask("POST", "rules", {"rules": [text]}), 409, "too-many-rules")
-    long = {"match": {"path": "/long"}, "respond": {"body": "x" * SESSION_RULES_TEXT}}
+    long = {"match": {"path": "/long"}, "respond": {"body": "x" * LONGEST}}
     message = refused(admin.ask("POST", "rules", {"rules": [long]}), 409, "too-many-rules")
     assert "262,144 characters" in message
     assert admin.get("rules") == before

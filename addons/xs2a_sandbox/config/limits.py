@@ -12,12 +12,6 @@ CONNECTIONS = 1000
 """Connections at a time where the settings do not say how many."""
 
 
-SESSION_RULES = 500
-"""Rules that may be added to a session."""
-SESSION_RULES_TEXT = 256 * 1024
-"""Characters of the rules that may be added to a session."""
-
-
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """A number of things that a connection may do at once, and how many more it may do with each second."""

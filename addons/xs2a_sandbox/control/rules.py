@@ -6,11 +6,14 @@ from typing import Any
 from xs2a_sandbox.bank import Banks, added_rules
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.rule_text import in_lines
-from xs2a_sandbox.config import limits
 from xs2a_sandbox.control.shapes import AddedRules
 from xs2a_sandbox.errors import Refused, Unreadable, body_invalid
 from xs2a_sandbox.state.session import SESSION_RULES
 
+MOST = 500
+"""Rules that may be added to a session."""
+LONGEST = 256 * 1024
+"""Characters of the rules that may be added to a session."""
 _FORGET = "DELETE /_sandbox/rules forgets those that are there"
 
 
@@ -28,8 +31,8 @@ def add(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
     _check_count(before + len(written))
     new: dict[str, Any] = {"id": SESSION_RULES.next_id(call.state), "rules": [in_lines(rule) for rule in written]}
     length = sum(len(text) for addition in (*there, new) for text in addition["rules"])
-    if length > limits.SESSION_RULES_TEXT:
-        most = f"the rules of a session have at most {limits.SESSION_RULES_TEXT:,} characters"
+    if length > LONGEST:
+        most = f"the rules of a session have at most {LONGEST:,} characters"
         raise Refused(409, "too-many-rules", f"{most}, and with these they would have {length:,}: {_FORGET}")
     new["hits"] = dict.fromkeys(_check(banks, new), 0)
     if not new["hits"]:
@@ -51,8 +54,8 @@ def forgotten(call: Call) -> dict[str, Any]:
 
 def _check_count(count: int) -> None:
     """Raises Refused."""
-    if count > limits.SESSION_RULES:
-        most = f"a session has at most {limits.SESSION_RULES} added rules"
+    if count > MOST:
+        most = f"a session has at most {MOST} added rules"
         raise Refused(409, "too-many-rules", f"{most}, and with these it would have {count:,}: {_FORGET}")
 
 
