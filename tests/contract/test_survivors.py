@@ -20,7 +20,7 @@ from tests.contract.conftest import Sandbox
 from tests.contract.doors import Answer, Bank
 from tests.contract.test_errors import is_error, provoke
 from tests.contract.test_further import OPERATIONS
-from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.doors import door
 from xs2a_sandbox.engine import Engine
@@ -148,7 +148,9 @@ def test_a_handler_that_breaks(
     def breaks(_: object) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setitem(named(), "consents.status", replace(named()["consents.status"], run=breaks))
+    monkeypatch.setitem(
+        collect_handlers(), "consents.status", replace(collect_handlers()["consents.status"], run=breaks)
+    )
 
     with caplog.at_level(logging.CRITICAL):
         answer = ask(engine, STATUS)
@@ -196,7 +198,9 @@ def test_errors_that_no_handler_raises(engine: Engine, monkeypatch: pytest.Monke
     def raises(_: object) -> Any:
         raise BankError(name, bank="B", reason="R", address="A")
 
-    monkeypatch.setitem(named(), "consents.status", replace(named()["consents.status"], run=raises))
+    monkeypatch.setitem(
+        collect_handlers(), "consents.status", replace(collect_handlers()["consents.status"], run=raises)
+    )
 
     says(ask(engine, STATUS), *OF_NO_HANDLER[name])
 
@@ -252,7 +256,9 @@ def test_errors_of_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name:
     def raises(_: object) -> Any:
         raise BankError(name, **values)
 
-    monkeypatch.setitem(named(), "consents.status", replace(named()["consents.status"], run=raises))
+    monkeypatch.setitem(
+        collect_handlers(), "consents.status", replace(collect_handlers()["consents.status"], run=raises)
+    )
     almost_midnight = datetime.fromisoformat("2026-03-01T23:58:30+01:00")
     answer = ask(build(Settings(state="memory:", confdir=tmp_path, frozen_at=almost_midnight)), STATUS)
 
@@ -268,7 +274,9 @@ def test_doors_say_errors_as_the_dialect_does(
     def raises(_: object) -> Any:
         raise BankError(name, reason="the sandbox failed on this request, its log says why")
 
-    monkeypatch.setitem(named(), "consents.status", replace(named()["consents.status"], run=raises))
+    monkeypatch.setitem(
+        collect_handlers(), "consents.status", replace(collect_handlers()["consents.status"], run=raises)
+    )
     answer = ask(engine, STATUS)
 
     assert (answer.status, answer.json()) == (response.status, json.loads(response.body))

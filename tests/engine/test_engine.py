@@ -11,7 +11,7 @@ import pytest
 
 from tests.contract import bodies, facts
 from tests.support.engine_client import Answer, Client, an_engine, cassette
-from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import BankHost
@@ -212,7 +212,7 @@ def test_a_handler_that_raises(
         call.state.put("notes", "half", {"done": True})
         raise failure
 
-    monkeypatch.setitem(named(), "consents.status", replace(named()["consents.status"], run=fail))
+    monkeypatch.setitem(collect_handlers(), "consents.status", replace(collect_handlers()["consents.status"], run=fail))
 
     answer = client.get(STATUS)
 
@@ -230,7 +230,7 @@ def test_what_ends_the_process_is_not_an_answer(
     def end(call: Call) -> dict[str, Any]:
         raise error
 
-    monkeypatch.setitem(named(), "consents.status", replace(named()["consents.status"], run=end))
+    monkeypatch.setitem(collect_handlers(), "consents.status", replace(collect_handlers()["consents.status"], run=end))
 
     with pytest.raises(error):
         client.get(STATUS)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from xs2a_sandbox.bank.handlers.table import HANDLERS, named
+from xs2a_sandbox.bank.handlers.table import HANDLERS, collect_handlers
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.errors import BankError
@@ -99,7 +99,7 @@ NOTES = Notes()
 def install() -> None:
     """Lets every handler note, from now on in this process."""
     for name, handler in HANDLERS.items():
-        named()[name] = replace(handler, run=_noting(handler))
+        collect_handlers()[name] = replace(handler, run=_noting(handler))
 
 
 def _noting(handler: Handler) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from xs2a_sandbox.bank.bank import Bank
-from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.cassette.model import Cassette
@@ -46,7 +46,7 @@ def read(addition: Addition, schemas: Schemas) -> list[Cassette]:
 def check(bank: Bank, addition: Addition) -> list[str]:
     """The ids of its rules. Raises Unreadable where the bank cannot have them."""
     cassettes = read(addition, bank.schemas)
-    _laid_over(bank, [cassettes])
+    _lay_over(bank, [cassettes])
     return [rule.id for cassette in cassettes for rule in cassette.rules]
 
 
@@ -57,9 +57,9 @@ def bank_with(bank: Bank, additions: tuple[Addition, ...]) -> Bank:
     for addition in additions:
         with suppress(Unreadable):
             cassettes = read(addition, bank.schemas)
-            _laid_over(bank, [cassettes])
+            _lay_over(bank, [cassettes])
             fitting.append(cassettes)
-    return bank.saying(_laid_over(bank, fitting)) if fitting else bank
+    return bank.with_interface(_lay_over(bank, fitting)) if fitting else bank
 
 
 def addition(kept: Mapping[str, Any]) -> Addition:
@@ -67,5 +67,5 @@ def addition(kept: Mapping[str, Any]) -> Addition:
     return f"added-{kept['id'].rpartition('-')[2]}", tuple(kept["rules"])
 
 
-def _laid_over(bank: Bank, added: Sequence[Sequence[Cassette]]) -> Interface:
-    return layers.with_rules(bank.interface, added, bank.schemas, named(), bank=bank.real.can_be_asked)
+def _lay_over(bank: Bank, added: Sequence[Sequence[Cassette]]) -> Interface:
+    return layers.with_rules(bank.interface, added, bank.schemas, collect_handlers(), bank=bank.real.can_be_asked)

@@ -14,7 +14,7 @@ from xs2a_sandbox.bank import admission, client_certificate, owners, presented_t
 from xs2a_sandbox.bank.answer import Answer, Source
 from xs2a_sandbox.bank.client_certificate import ReadTrust, trust_nobody
 from xs2a_sandbox.bank.handlers.approaches import LOGIN
-from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
 from xs2a_sandbox.bank.sca_pages.words import Words, words
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
@@ -105,7 +105,7 @@ class Bank:
         self._index = Index(interface)
         self._positions = {rule.id: position for position, rule in enumerate(interface.rules)}
 
-    def saying(self, interface: Interface) -> "Bank":
+    def with_interface(self, interface: Interface) -> "Bank":
         """The same bank, with more rules than it has."""
         other = copy(self)
         other._use(interface)
@@ -225,7 +225,7 @@ class Bank:
     def _once(self, by: Rule | Operation, decision: Decision, call: Call) -> _Said:
         """The response of the rule or operation, or the earlier one if the request is repeated. Raises BankError."""
         is_once = call.checks is not NONE and repeated_requests.is_checked(call, by.behaviour.handler)
-        if is_once and (earlier := repeated_requests.earlier(call)):
+        if is_once and (earlier := repeated_requests.find_earlier(call)):
             return _Said(earlier)
         said = self._respond(by, decision.operation, call)
         if is_once:
@@ -286,7 +286,7 @@ class Bank:
         scope = call.scope()
         answers = behaviour.respond
         if behaviour.handler:
-            handler = named()[behaviour.handler]
+            handler = collect_handlers()[behaviour.handler]
             call.options = {**handler.defaults, **call.options}
             scope["result"] = handler(call)
             if call.checks is not NONE:
@@ -409,7 +409,7 @@ def _act(action: Action, call: Call, scope: Scope) -> None:
     if action.when and not action.when(scope):
         result = None
     else:
-        run = named()[action.name]
+        run = collect_handlers()[action.name]
         before, call.options = call.options, {**run.defaults, **render(action.options, scope)}
         result = run(call)
         call.options = before

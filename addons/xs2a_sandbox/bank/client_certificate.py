@@ -37,10 +37,10 @@ def refusal(call: Call, operation: Operation, trust: ReadTrust) -> BankError | N
     tpp = tpp_of(call)
     if tpp is None:
         return None
-    return _foreign_client(call, operation, tpp) or next(owners.foreign(call, "tpp", tpp), None)
+    return _check_client(call, operation, tpp) or next(owners.find_foreign(call, "tpp", tpp), None)
 
 
-def _foreign_client(call: Call, operation: Operation, tpp: str) -> BankError | None:
+def _check_client(call: Call, operation: Operation, tpp: str) -> BankError | None:
     """The error of who comes as a client, or with the token of one, that another TPP has registered."""
     names_itself = operation.behaviour.handler in token.ENDPOINTS
     client = token.client_id(call) if names_itself else presented_token.client_of(call)

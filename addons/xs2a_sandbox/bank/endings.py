@@ -1,6 +1,6 @@
 """The errors that an operation can end in, by what its cassette and its handler declare."""
 
-from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.cassette.handler import options_of
 
@@ -16,7 +16,7 @@ def errors_of(interface: Interface, operation: Operation) -> set[str]:
     owners: list[Operation | Rule] = [operation, *(rule for rule in interface.rules if rule.operation == operation.id)]
     for by in owners:
         behaviour = by.behaviour
-        if handler := named().get(behaviour.handler or ""):
+        if handler := collect_handlers().get(behaviour.handler or ""):
             errors |= handler.with_options(options_of(by, operation)).raises
         answers = behaviour.respond or (operation.behaviour.respond if behaviour.handler else ())
         errors |= {answer.error for answer in (*answers, *behaviour.sequence) if answer.error}

@@ -7,12 +7,12 @@ from xs2a_sandbox.bank.domain.signing import (
     AUTHORISATIONS,
     FAMILIES,
     Family,
+    apply_event,
     can_sign,
     exempt,
     fail,
     holders,
     move,
-    moved,
     open_authorisations,
     status_of,
     succeed,
@@ -112,7 +112,7 @@ def _sign(call: Call, family: Family, id: str, to: str) -> None:
             return
         call.options = {"sca": REDIRECT}
         authorisation_id, authorisation = left[-1] if left else begin(call, family, id, implicit=True)
-        succeed(call, authorisation_id, _signed(call, authorisation))
+        succeed(call, authorisation_id, _add_signer(call, authorisation))
 
 
 def _lead_authorisation(call: Call, id: str, to: str) -> None:
@@ -123,16 +123,16 @@ def _lead_authorisation(call: Call, id: str, to: str) -> None:
             return
         event = _event(SCA, *way[:2])
         if event in ("succeed", "succeed, to be confirmed", "confirm"):
-            succeed(call, id, _signed(call, authorisation))
+            succeed(call, id, _add_signer(call, authorisation))
         elif event == "authenticate, no method":
-            exempt(call, id, _signed(call, authorisation))
+            exempt(call, id, _add_signer(call, authorisation))
         elif event == "fail":
             fail(call, id, authorisation)
         else:
-            moved(call, id, _signed(call, authorisation), event)
+            apply_event(call, id, _add_signer(call, authorisation), event)
 
 
-def _signed(call: Call, authorisation: Document) -> Document:
+def _add_signer(call: Call, authorisation: Document) -> Document:
     """The authorisation with the customer who signs: whoever has not yet, if nobody is identified."""
     family = FAMILIES[authorisation["family"]]
     resource = call.state.get(family.collection, authorisation["resource"]) or {}

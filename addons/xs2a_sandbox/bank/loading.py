@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xs2a_sandbox.bank import testdata
-from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.bank.testdata import TestData
 from xs2a_sandbox.bundled import bundled, dialects
 from xs2a_sandbox.cassette import Interface
@@ -32,7 +32,7 @@ class LoadedFiles:
     data: list[Path]
     problems: list[Problem]
 
-    def whole(self) -> tuple[Interface, TestData]:
+    def require_all(self) -> tuple[Interface, TestData]:
         """The interface and the test data. Raises Unreadable, with every problem."""
         if self.problems or self.interface is None or self.testdata is None:
             raise Unreadable(self.problems)
@@ -53,7 +53,7 @@ def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None =
     more = [path for path in paths if path.is_file() and _is_testdata(path)]
     all_layers = [*layers(settings, real), *([path] for path in paths if path not in more)]
     problems = schema_files.check(schemas)
-    checked, wrong = interface.check(all_layers, schemas, named(), bank=_has_bank(settings))
+    checked, wrong = interface.check(all_layers, schemas, collect_handlers(), bank=_has_bank(settings))
     problems += wrong
     data, read_data = data_files(settings, more, checked.foundation if checked else ()), None
     try:
@@ -67,7 +67,7 @@ def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None =
 def interface_and_schemas(settings: Settings) -> tuple[Interface, Schemas]:
     """The interface of the configured cassettes. Raises Unreadable."""
     schemas = _schemas()
-    return interface.read(layers(settings), schemas, named(), bank=_has_bank(settings)), schemas
+    return interface.read(layers(settings), schemas, collect_handlers(), bank=_has_bank(settings)), schemas
 
 
 def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]:

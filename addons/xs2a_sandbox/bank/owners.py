@@ -22,7 +22,7 @@ def find_addressed(call: Call) -> Iterator[tuple[str, str, str]]:
         yield from ((collection, id, error) for id in ids if id)
 
 
-def foreign(call: Call, member: str, owner: str) -> Iterator[BankError]:
+def find_foreign(call: Call, member: str, owner: str) -> Iterator[BankError]:
     """The errors of what the request is about and another has created: the `member` of a document names who has."""
     for collection, id, error in find_addressed(call):
         other = (call.state.get(collection, as_kept(id)) or {}).get(member)

@@ -27,21 +27,21 @@ def refusal(call: Call) -> BankError | None:
         return BankError("token-unknown", expected=f"the header Authorization {times}; it must have {_A_TOKEN}")
     if (scheme := headers[0].partition(" ")[0].lower()) not in ("bearer", "dpop"):
         return BankError("token-unknown", expected=f"the header Authorization must have {_A_TOKEN}")
-    kept = _kept(call)
+    kept = _find_token(call)
     if kept is None:
         return BankError("token-unknown", expected="the token endpoint has given no such token in this session")
     if datetime.fromisoformat(kept["expires"]) <= call.clock.now():
         return BankError("token-expired", expires=kept["expires"])
-    if error := _wrong_certificate(call, kept) or _wrong_key(call, kept, scheme):
+    if error := _check_certificate(call, kept) or _check_key(call, kept, scheme):
         return error
     services, _, bound = (kept.get("scope") or "").partition(":")
     ids = [id for _, id, _ in owners.find_addressed(call)]
     if (bound and bound.lower() not in map(str.lower, ids)) or not _is_for(services, call.segments):
         return BankError("token-invalid", scope=kept["scope"])
-    return next(owners.foreign(call, "client", kept["client"]), None)
+    return next(owners.find_foreign(call, "client", kept["client"]), None)
 
 
-def _wrong_certificate(call: Call, kept: Document) -> BankError | None:
+def _check_certificate(call: Call, kept: Document) -> BankError | None:
     """The error of a token that is bound to another certificate than was shown."""
     if (thumbprint := kept.get("cnf", {}).get(CERTIFICATE)) is None:
         return None
@@ -53,26 +53,28 @@ def _wrong_certificate(call: Call, kept: Document) -> BankError | None:
     return BankError("token-unproven", expected=text)
 
 
-def _wrong_key(call: Call, kept: Document, scheme: str) -> BankError | None:
+def _check_key(call: Call, kept: Document, scheme: str) -> BankError | None:
     """The error of a token that is bound to a key, and comes without a good proof of it."""
     key = kept.get("cnf", {}).get(KEY)
     if key is None:
         text = "the token is bound to no key; it is sent with the scheme Bearer"
-        return _unbound(text) if scheme == "dpop" else None
+        return _key_error(text) if scheme == "dpop" else None
     if scheme != "dpop":
-        return _unbound("the token is bound to a key; it is sent with the scheme DPoP, and a proof in the header DPoP")
+        return _key_error(
+            "the token is bound to a key; it is sent with the scheme DPoP, and a proof in the header DPoP"
+        )
     try:
         proof_key = key_of(call, _secret(call))
     except Unproven as mistake:
         return BankError("token-proof-invalid", expected=str(mistake))
     if proof_key != key:
-        return _unbound(
+        return _key_error(
             f"the token is bound to the key with the thumbprint {key}, the DPoP proof is made with {proof_key}"
         )
     return None
 
 
-def _unbound(text: str) -> BankError:
+def _key_error(text: str) -> BankError:
     return BankError("token-key-wrong", expected=text)
 
 
@@ -84,11 +86,11 @@ def _is_for(services: str, segments: tuple[str, ...]) -> bool:
 
 def client_of(call: Call) -> str | None:
     """The id of the client that the token was given to; None without a token of the session."""
-    kept = _kept(call)
+    kept = _find_token(call)
     return kept["client"] if kept else None
 
 
-def _kept(call: Call) -> Document | None:
+def _find_token(call: Call) -> Document | None:
     secret = _secret(call)
     return call.state.get(TOKENS, secret) if secret else None
 

@@ -118,7 +118,7 @@ class _RecordedBank:
     def _choose_name(self, id: str, reference: Any) -> str:
         """The IBAN of the account that a path names; one made of the id as long as no answer has said it."""
         if id not in self._ibans:
-            self._ibans[id] = id if is_iban(id) else _made_up(id)
+            self._ibans[id] = id if is_iban(id) else _make_up_iban(id)
             if not is_iban(id):
                 self._unnamed.add(self._ibans[id])
                 self.accounts.setdefault(self._ibans[id], {"resourceId": id})
@@ -178,7 +178,7 @@ def _over(data: TestData, recorded: _RecordedBank) -> TestData:
     }
     for iban in recorded.payers & filled.keys():
         # Nothing says how much there was: enough for what was paid.
-        filled[iban]["balances"] = filled[iban]["balances"] or [_plenty(filled[iban]["currency"])]
+        filled[iban]["balances"] = filled[iban]["balances"] or [_make_balance(filled[iban]["currency"])]
     # Of consents and payments that the test data has its own ones count, unless a new account is theirs.
     consents = {
         id: consent
@@ -221,7 +221,7 @@ def adopt(before: TestData, after: TestData) -> str:
     return ", ".join(f"{number} {noun}{'s' * (number != 1)}" for noun, number in counts if number)
 
 
-def _plenty(currency: str) -> dict[str, Any]:
+def _make_balance(currency: str) -> dict[str, Any]:
     return {"balanceType": "interimAvailable", "balanceAmount": {"currency": currency, "amount": "1000000.00"}}
 
 
@@ -251,12 +251,12 @@ def _in_form(value: Any, name: str = "") -> Any:
         case int() | float() | Decimal() if name == "amount" and not isinstance(value, bool):
             return f"{Decimal(str(value)):f}"
         case str():
-            text = normalize("NFC", _readable(value))
+            text = normalize("NFC", _repair_encoding(value))
             return text.upper() if name in ("currency", "unitCurrency") else text
     return value
 
 
-def _readable(text: str) -> str:
+def _repair_encoding(text: str) -> str:
     """The text that was read in the wrong encoding: `Müller` of `MÃ¼ller`."""
     if text.isascii():
         return text
@@ -276,7 +276,7 @@ def _only(document: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: document[name] for name in names if name in document}
 
 
-def _made_up(id: str) -> str:
+def _make_up_iban(id: str) -> str:
     """An IBAN for an account of which only the resource id is known."""
     digits = f"{int(sha256(id.encode()).hexdigest(), 16) % 10**16:016}"
     return f"AT{98 - int(digits + '102900') % 97:02}{digits}"

@@ -16,7 +16,7 @@ def is_checked(call: Call, handler: str | None) -> bool:
     return handler == _INITIATES and call.judges("idempotency")
 
 
-def earlier(call: Call) -> Response | None:
+def find_earlier(call: Call) -> Response | None:
     """The answer that the same request was given. Raises BankError where it was another one with the same id."""
     kept = call.state.get(_REQUESTS, _id(call))
     if kept is None:

@@ -101,7 +101,7 @@ def load(files: Sequence[Path]) -> TestData:
     over = overlay(files)
     merged, origins, problems = over.collections, over.origins, over.problems
     if not problems:
-        problems += _dangling(merged, origins)
+        problems += _find_dangling(merged, origins)
     collections = {name: _compile(name, entries, origins, problems) for name, entries in merged.items()}
     if problems:
         raise Unreadable(problems)
@@ -122,7 +122,7 @@ def overlay(files: Sequence[Path]) -> Overlay:
         except Unreadable as error:
             over.problems += error.problems
             continue
-        if mistakes := [*complaints(document, bundled_schema("testdata")), *_misspelt(document)]:
+        if mistakes := [*complaints(document, bundled_schema("testdata")), *_find_misspelt(document)]:
             over.problems += mistakes
         else:
             over.add(document)
@@ -142,7 +142,7 @@ _NEARLY = 0.8
 """How alike two names are, of which one is a mistake for the other."""
 
 
-def _misspelt(document: yaml_reader.Document) -> Iterator[Problem]:
+def _find_misspelt(document: yaml_reader.Document) -> Iterator[Problem]:
     """The members that nearly have the name of another: those of somebody's own are left alone."""
     definitions = bundled_schema("testdata").document["$defs"]
     for pointer, definition, entry in _entries(document.value):
@@ -183,7 +183,7 @@ def _compile(
     return compiled
 
 
-def _dangling(
+def _find_dangling(
     merged: Mapping[str, Mapping[str, Any]], origins: Mapping[tuple[str, str], yaml_reader.Document]
 ) -> list[Problem]:
     problems = []

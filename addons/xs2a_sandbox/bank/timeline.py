@@ -84,7 +84,7 @@ _KINDS = {
 def run(call: Call) -> None:
     """Lets all that is due by the call's clock happen, each at its own instant."""
     agenda = call.state.get_own(*_AGENDA) or _NOTHING_NOTED
-    if call.clock.timestamp() < _soonest(call.state, agenda):
+    if call.clock.timestamp() < _find_soonest(call.state, agenda):
         return
     clock = call.clock
     try:
@@ -95,10 +95,10 @@ def run(call: Call) -> None:
 
 def quiet_until(state: Transaction) -> int:
     """The time, in seconds since 1970, before which nothing happens, unless something is written."""
-    return _soonest(state, state.get_own(*_AGENDA) or _NOTHING_NOTED)
+    return _find_soonest(state, state.get_own(*_AGENDA) or _NOTHING_NOTED)
 
 
-def _soonest(state: Transaction, agenda: Document) -> int:
+def _find_soonest(state: Transaction, agenda: Document) -> int:
     soonest: int = agenda["soonest"]
     return min(soonest, _of_testdata(state).soonest(agenda["looked"]))
 
@@ -136,7 +136,7 @@ def _expect(state: Transaction, event: Event) -> None:
 def _happen(call: Call, agenda: Document, now: str) -> None:
     state, clock = call.state, call.clock
     of_testdata = [event for event in _of_testdata(state).events if agenda["looked"] < event.at <= now]
-    due = [event for event in (*of_testdata, *_noted(state, agenda, now)) if event.at <= now]
+    due = [event for event in (*of_testdata, *_find_noted(state, agenda, now)) if event.at <= now]
     heapify(due)
     while due:
         event = heappop(due)
@@ -162,14 +162,14 @@ def _look_ahead(state: Transaction, now: str, looked: bool) -> None:
     agenda = state.get_own(*_AGENDA) or _NOTHING_NOTED
     hours = [hour for hour in agenda["hours"] if hour > _hour(now)]
     soonest = _seconds(f"{hours[0].removeprefix(_HOUR)}:00+00:00") if hours else _NEVER
-    if later := [event.at for event in _noted(state, agenda, now) if event.at > now]:
+    if later := [event.at for event in _find_noted(state, agenda, now) if event.at > now]:
         hours, soonest = [_hour(now), *hours], _seconds(min(later))
     ahead = {"hours": hours, "soonest": soonest, "looked": now if looked else agenda["looked"]}
     if ahead != agenda:
         state.put(*_AGENDA, ahead)
 
 
-def _noted(state: Transaction, agenda: Document, now: str) -> Iterator[Event]:
+def _find_noted(state: Transaction, agenda: Document, now: str) -> Iterator[Event]:
     """The events of the hours up to now, those that have happened among them."""
     for hour in agenda["hours"]:
         if hour <= _hour(now):

@@ -45,7 +45,7 @@ def _list(collections: Collections, unknown_consents: Sequence[str]) -> dict[str
     An account's balance is the one that decides whether payments are covered; the `unknown_consents` the bank does
     not know.
     """
-    from xs2a_sandbox.bank.domain.bookings import covering
+    from xs2a_sandbox.bank.domain.bookings import find_covering_amount
 
     consents = [
         {"id": id, "role": consent["role"], "accounts": list(consent.get("accounts") or [])}
@@ -57,7 +57,7 @@ def _list(collections: Collections, unknown_consents: Sequence[str]) -> dict[str
             "iban": iban,
             "currency": a.get("currency"),
             "name": a.get("name"),
-            "balance": covering(a.get("balances") or ()),
+            "balance": find_covering_amount(a.get("balances") or ()),
         }
         | {"psuId": a.get("psuId")}
         for iban, a in collections.get("accounts", {}).items()

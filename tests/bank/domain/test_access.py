@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from xs2a_sandbox.bank.domain.access import gives, is_bank_offered, kind_of, may, of_signers, refers, settled
+from xs2a_sandbox.bank.domain.access import gives, is_bank_offered, kind_of, limit_consent, may, of_signers, refers
 from xs2a_sandbox.errors import BankError
 
 ONE, OTHER, JOINT = "AT459880000010204711", "AT449880000010204729", "AT669880000010263115"
@@ -103,6 +103,9 @@ def test_a_consent_is_settled_for_some_accounts() -> None:
     one = [{"iban": ONE, "currency": "EUR"}]
 
     assert [is_bank_offered(each) for each in (everything, offered, named)] == [False, True, False]
-    assert settled(everything, ACCOUNTS, [ONE]) == {**everything, "accounts": [ONE]}
-    assert settled(offered, ACCOUNTS, [ONE])["access"] == {"accounts": one, "additionalInformation": {"ownerName": one}}
-    assert settled(named, ACCOUNTS, [ONE])["access"] == {"balances": [{"msisdn": "+43 1"}, {"maskedPan": "4***"}]}
+    assert limit_consent(everything, ACCOUNTS, [ONE]) == {**everything, "accounts": [ONE]}
+    assert limit_consent(offered, ACCOUNTS, [ONE])["access"] == {
+        "accounts": one,
+        "additionalInformation": {"ownerName": one},
+    }
+    assert limit_consent(named, ACCOUNTS, [ONE])["access"] == {"balances": [{"msisdn": "+43 1"}, {"maskedPan": "4***"}]}

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from xs2a_sandbox.bank.formats.statements import FORMATS, Account, written
+from xs2a_sandbox.bank.formats.statements import FORMATS, Account, write
 from xs2a_sandbox.clock import Clock
 
 IBAN = "AT459880000010204711"
@@ -29,7 +29,7 @@ def entry(amount: str, day: str = "2026-03-02", **more: Any) -> dict[str, Any]:
 
 
 def statement(kind: str, *booked: dict[str, Any]) -> str:
-    return written(CALL, kind, account(), booked, {"booked": list(booked), "pending": None})
+    return write(CALL, kind, account(), booked, {"booked": list(booked), "pending": None})
 
 
 @pytest.mark.parametrize(("kind", "said"), [("camt", '<Amt Ccy="EUR">5.00</Amt>'), ("mt940", ":62F:D260304EUR5,00")])

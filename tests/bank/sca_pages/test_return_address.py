@@ -5,7 +5,7 @@ import pytest
 from tests.contract import facts
 from tests.support.engine_client import Client
 from tests.support.visitor import NOK, OK, Visitor, a_payment, authorisations, change
-from xs2a_sandbox.bank.sca_pages.return_address import asking, registered, return_address
+from xs2a_sandbox.bank.sca_pages.return_address import asking, list_registered, return_address
 
 
 @pytest.mark.parametrize("address", ["javascript:alert(1)", " javascript:alert(1)", "//evil.example/x", "nonsense"])
@@ -106,8 +106,8 @@ def test_the_code_stands_in_the_query_before_the_fragment(address: str, expected
 
 
 def test_who_asks_is_the_host_or_the_apps_own_scheme() -> None:
-    assert registered(BOTH) == (OK, NOK)
-    assert registered({"ok": "data:x", "nok": NOK}) == (NOK,)
+    assert list_registered(BOTH) == (OK, NOK)
+    assert list_registered({"ok": "data:x", "nok": NOK}) == (NOK,)
     assert [asking({"ok": address}) for address in (OK, "my-app://done", "data:x", None)] == [
         "tpp.example",
         "my-app",

@@ -8,7 +8,7 @@ import pytest
 from tests.support.engine_client import Client, an_engine
 from tests.support.visitor import a_consent, a_payment
 from tests.support.writing import write
-from xs2a_sandbox.bank.sca_pages.words import preferred, words
+from xs2a_sandbox.bank.sca_pages.words import choose_language, words
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect.sca_pages import bundled_pages
 from xs2a_sandbox.cassette.model import ScaPages
@@ -48,8 +48,8 @@ def test_the_browser_chooses_the_language(header: str, language: str) -> None:
 
 
 def test_one_of_a_country_is_near_that_of_another() -> None:
-    assert preferred("de-AT", ["en", "de-CH"]) == "de-CH"
-    assert preferred("de-AT", ["de", "de-AT"]) == "de-AT"
+    assert choose_language("de-AT", ["en", "de-CH"]) == "de-CH"
+    assert choose_language("de-AT", ["de", "de-AT"]) == "de-AT"
 
 
 def test_every_text_is_there_in_german_and_fills_in_the_same() -> None:

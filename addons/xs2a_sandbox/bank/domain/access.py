@@ -45,7 +45,7 @@ def references(access: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], s
                 yield reference, f"{parent}/{name}/{position}"
 
 
-def listed(reference: Mapping[str, Any]) -> dict[str, Any]:
+def strip_reference(reference: Mapping[str, Any]) -> dict[str, Any]:
     """A reference as it was sent, without members that have no value or that references do not have."""
     return {name: reference[name] for name in (*IDENTIFIERS, "currency") if reference.get(name)}
 
@@ -115,7 +115,7 @@ def _is_open(access: Mapping[str, Any]) -> bool:
     return is_empty and not any(access.get(kind) for kind in _RIGHTS)
 
 
-def settled(
+def limit_consent(
     consent: Mapping[str, Any], accounts: Mapping[str, Mapping[str, Any]], ibans: Sequence[str]
 ) -> dict[str, Any]:
     """The consent for just these accounts: its lists name no others, and empty ones name them all."""
@@ -128,7 +128,7 @@ def settled(
             else None
         )
 
-        def kept(references: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        def limit(references: list[dict[str, Any]]) -> list[dict[str, Any]]:
             if every_account is not None:
                 return every_account
             return [
@@ -137,9 +137,9 @@ def settled(
                 if _is_card(reference) or any(refers(reference, account) for account in chosen)
             ]
 
-        lists = {name: kept(access[name]) for name in LISTS if access.get(name) is not None}
+        lists = {name: limit(access[name]) for name in LISTS if access.get(name) is not None}
         additional = access.get("additionalInformation") or {}
-        more = {name: kept(additional[name]) for name in ADDITIONAL if additional.get(name) is not None}
+        more = {name: limit(additional[name]) for name in ADDITIONAL if additional.get(name) is not None}
         access = {**access, **lists, **({"additionalInformation": {**additional, **more}} if more else {})}
     return {**consent, "accounts": list(ibans), "access": access}
 

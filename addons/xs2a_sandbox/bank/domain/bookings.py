@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
-from xs2a_sandbox.bank.domain.access import listed
+from xs2a_sandbox.bank.domain.access import strip_reference
 from xs2a_sandbox.bank.domain.schedule import days, standing_order
 from xs2a_sandbox.bank.domain.signing import MOVING
 from xs2a_sandbox.cassette import Call
@@ -118,12 +118,12 @@ def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document
     ]
 
 
-def available(call: Call, iban: str, account: Mapping[str, Any]) -> Decimal:
+def compute_available(call: Call, iban: str, account: Mapping[str, Any]) -> Decimal:
     """The money that can be paid from the account, in its currency."""
-    return Decimal(covering(balances(account, movements(call, iban, account))) or "0")
+    return Decimal(find_covering_amount(balances(account, movements(call, iban, account))) or "0")
 
 
-def covering(balances: Iterable[Mapping[str, Any]]) -> str | None:
+def find_covering_amount(balances: Iterable[Mapping[str, Any]]) -> str | None:
     """The amount of the balance that tells what may be paid."""
     held = {balance["balanceType"]: balance["balanceAmount"] for balance in balances}
     return next((held[kind]["amount"] for kind in _COVERING if kind in held), None)
@@ -216,7 +216,9 @@ def _record(
         "transactionAmount": {"currency": currency, "amount": str(amount)},
         "creditorName": entry.get("creditorName") or "",
         "debtorName": account.get("ownerName") or account.get("name", ""),
-        "creditorAccount": {"iban": creditor["iban"]} if creditor.get("iban") else {"iban": None, **listed(creditor)},
+        "creditorAccount": {"iban": creditor["iban"]}
+        if creditor.get("iban")
+        else {"iban": None, **strip_reference(creditor)},
         "debtorAccount": {"iban": debtor},
         "remittanceInformationUnstructured": entry.get("remittanceInformationUnstructured") or "",
         **{name: entry[name] for name in ("batchIndicator", "batchNumberOfTransactions") if name in entry},

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from xs2a_sandbox.bank.domain.access import of_signers, settled
+from xs2a_sandbox.bank.domain.access import limit_consent, of_signers
 from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, EXECUTED, LOGIN, PAYMENT, SCA, Machine
 from xs2a_sandbox.bank.domain.schedule import first_day
 from xs2a_sandbox.cassette import Call
@@ -132,8 +132,8 @@ def succeed(call: Call, id: str, authorisation: Document) -> Document:
         return fail(call, id, {**authorisation, "ending": ending})
     confirmed = authorisation["scaStatus"] == "unconfirmed"
     if authorisation.get("code") and authorisation["approach"] == "redirect" and not confirmed:
-        return moved(call, id, authorisation, "succeed, to be confirmed")
-    authorisation = moved(call, id, authorisation, "confirm" if confirmed else "succeed")
+        return apply_event(call, id, authorisation, "succeed, to be confirmed")
+    authorisation = apply_event(call, id, authorisation, "confirm" if confirmed else "succeed")
     _sign(call, family, authorisation["resource"], authorisation.get("psuId"))
     return authorisation
 
@@ -142,7 +142,7 @@ def exempt(call: Call, id: str, authorisation: Document) -> Document:
     """Nothing but the password is asked of this PSU."""
     if ending := next_sca_ending(call.state):
         return fail(call, id, {**authorisation, "ending": ending})
-    authorisation = moved(call, id, authorisation, "authenticate, no method")
+    authorisation = apply_event(call, id, authorisation, "authenticate, no method")
     family = FAMILIES[authorisation["family"]]
     _sign(call, family, authorisation["resource"], authorisation.get("psuId"))
     return authorisation
@@ -150,7 +150,7 @@ def exempt(call: Call, id: str, authorisation: Document) -> Document:
 
 def fail(call: Call, id: str, authorisation: Document) -> Document:
     """Declined, timed out, broken, or tried too often. A cancellation that fails changes nothing."""
-    authorisation = moved(call, id, authorisation, "fail")
+    authorisation = apply_event(call, id, authorisation, "fail")
     family = FAMILIES[authorisation["family"]]
     if family.name != "cancellation":
         move(call, family, authorisation["resource"], "refused")
@@ -160,7 +160,7 @@ def fail(call: Call, id: str, authorisation: Document) -> Document:
 def abandon(call: Call, resource: Mapping[str, Any]) -> None:
     """Ends the open authorisations of what was deleted, and rejects the basket that it was the last member of."""
     for id, authorisation in list(open_authorisations(call, resource)):
-        moved(call, id, authorisation, "fail", abandoned=True)
+        apply_event(call, id, authorisation, "fail", abandoned=True)
     basket_id = active_basket(call, resource)
     basket = call.state.get("baskets", basket_id) if basket_id else None
     if basket_id and basket and not any(can_sign(other, member) for other, _, member in members(call, basket)):
@@ -168,7 +168,7 @@ def abandon(call: Call, resource: Mapping[str, Any]) -> None:
         abandon(call, basket)
 
 
-def moved(call: Call, id: str, authorisation: Document, event: str, **changes: Any) -> Document:
+def apply_event(call: Call, id: str, authorisation: Document, event: str, **changes: Any) -> Document:
     """Raises BankError `status-invalid` where the event cannot happen."""
     to = SCA.after(authorisation["scaStatus"], event)
     if to is None:
@@ -185,7 +185,7 @@ def holders(call: Call, family: Family, resource: Mapping[str, Any]) -> list[str
     return list(dict.fromkeys(psu for iban in ibans(call, family, resource) for psu in _signatories(call, iban)))
 
 
-def needed(call: Call, family: Family, resource: Mapping[str, Any]) -> set[str]:
+def find_required_signers(call: Call, family: Family, resource: Mapping[str, Any]) -> set[str]:
     """The customers who must all sign: those of accounts with several signatories. Empty: one holder is enough.
 
     Nobody signs a basket for the holders of somebody else's accounts.
@@ -193,7 +193,7 @@ def needed(call: Call, family: Family, resource: Mapping[str, Any]) -> set[str]:
     if family.name == "basket":
         parts = [(other, member) for other, _, member in members(call, resource)]
         settled = [part for part in parts if ibans(call, *part)]
-        return {psu for part in settled for psu in needed(call, *part) or holders(call, *part)}
+        return {psu for part in settled for psu in find_required_signers(call, *part) or holders(call, *part)}
     groups = (_signatories(call, iban) for iban in ibans(call, family, resource))
     return {psu for group in groups if len(group) > 1 for psu in group}
 
@@ -229,7 +229,7 @@ def _sign(call: Call, family: Family, id: str, psu: str | None) -> None:
     signed = f"{family.listed}SignedBy"
     resource = {**resource, signed: [*resource.get(signed, ()), psu]}
     call.state.put(family.collection, id, resource)
-    if needed(call, family, resource) - set(resource[signed]):
+    if find_required_signers(call, family, resource) - set(resource[signed]):
         if family.name != "cancellation":
             move(call, family, id, "authorised by some")
     elif family.name == "cancellation":
@@ -247,7 +247,7 @@ def _complete(call: Call, family: Family, id: str, resource: Document) -> None:
         if not consent["accounts"]:
             accounts = call.state.all("accounts")
             signed = of_signers(consent, accounts, consent[f"{AUTHORISATIONS}SignedBy"])
-            call.state.put("consents", id, settled(consent, accounts, signed))
+            call.state.put("consents", id, limit_consent(consent, accounts, signed))
         _end_older(call, id)
     if family.name == "basket":
         signers = set(resource[f"{family.listed}SignedBy"])

@@ -45,17 +45,17 @@ class _Element:
     member: Member
     place: str
 
-    def all(self, path: str) -> list["_Element"]:
+    def find_all(self, path: str) -> list["_Element"]:
         above, _, name = path.rpartition("/")
         return [
             _Element(below, f"{each.place}/{name}" + (f"/{number}" if len(each.member.below[name]) > 1 else ""))
-            for each in (self.all(above) if above else [self])
+            for each in (self.find_all(above) if above else [self])
             for number, below in enumerate(each.member.below.get(name, ()))
         ]
 
     def text(self, *paths: str, kind: str = "") -> str | None:
         """The text of the first of the paths that has one."""
-        for element in (element for path in paths for element in self.all(path) if element.member.value):
+        for element in (element for path in paths for element in self.find_all(path) if element.member.value):
             value = str(element.member.value)
             fits, words = _KINDS.get(kind, (bool, ""))
             if not fits(value):
@@ -63,7 +63,7 @@ class _Element:
             return value
         return None
 
-    def needed(self, *paths: str, kind: str = "") -> str:
+    def require(self, *paths: str, kind: str = "") -> str:
         value = self.text(*paths, kind=kind)
         if value is None:
             raise _error(f"{self.place}/{paths[0]}", "is missing")
@@ -73,9 +73,9 @@ class _Element:
 def read(call: Call, *, bulk: bool, periodic: bool) -> dict[str, Any]:
     """The members of a payment, a bulk or a standing order."""
     body = call.members or Member()
-    message, *_ = [*_Element(_xml_part(body), "").all(_MESSAGE[1:]), _Element(Member(), _MESSAGE)]
-    infos = message.all("PmtInf")
-    transfers = [(info, transfer) for info in infos for transfer in info.all("CdtTrfTxInf")]
+    message, *_ = [*_Element(_xml_part(body), "").find_all(_MESSAGE[1:]), _Element(Member(), _MESSAGE)]
+    infos = message.find_all("PmtInf")
+    transfers = [(info, transfer) for info in infos for transfer in info.find_all("CdtTrfTxInf")]
     _check_sums(message, [transfer for _, transfer in transfers])
     common = _common(infos)
     payments = [_transfer(info, transfer) for info, transfer in transfers]
@@ -91,7 +91,9 @@ def read(call: Call, *, bulk: bool, periodic: bool) -> dict[str, Any]:
 def message_id(call: Call) -> str | None:
     """The id that the sender gave the message, which reports of its state name."""
     body = call.members or Member()
-    return next((element.text("GrpHdr/MsgId") for element in _Element(_xml_part(body), "").all(_MESSAGE[1:])), None)
+    return next(
+        (element.text("GrpHdr/MsgId") for element in _Element(_xml_part(body), "").find_all(_MESSAGE[1:])), None
+    )
 
 
 def _xml_part(body: Member) -> Member:
@@ -110,7 +112,7 @@ def _xml_part(body: Member) -> Member:
 def _check_sums(message: _Element, transfers: Sequence[_Element]) -> None:
     if not transfers:
         raise _error(f"{message.place}/PmtInf/CdtTrfTxInf", "is missing")
-    if int(message.needed("GrpHdr/NbOfTxs", kind="number")) != len(transfers):
+    if int(message.require("GrpHdr/NbOfTxs", kind="number")) != len(transfers):
         raise _error(f"{message.place}/GrpHdr/NbOfTxs", f"must be {len(transfers)}, the number of payments")
     total = sum((Decimal(_amount(transfer)) for transfer in transfers), Decimal())
     control = message.text("GrpHdr/CtrlSum", kind="amount")
@@ -124,7 +126,7 @@ def _common(infos: Sequence[_Element]) -> dict[str, Any]:
         {
             "debtorName": info.text("Dbtr/Nm"),
             "debtorAccount": _account(info, "DbtrAcct"),
-            "requestedExecutionDate": info.needed("ReqdExctnDt", "ReqdExctnDt/Dt", "ReqdExctnDt/DtTm", kind="moment")[
+            "requestedExecutionDate": info.require("ReqdExctnDt", "ReqdExctnDt/Dt", "ReqdExctnDt/DtTm", kind="moment")[
                 :10
             ],
         }
@@ -132,23 +134,25 @@ def _common(infos: Sequence[_Element]) -> dict[str, Any]:
     ]
     if any(other != first for other in others):
         raise _error(f"{_MESSAGE}/PmtInf", "must all have the same debtor, account and day")
-    return _present(first)
+    return _drop_empty(first)
 
 
 def _transfer(info: _Element, transfer: _Element) -> dict[str, Any]:
     reference = transfer.text("RmtInf/Strd/CdtrRefInf/Ref")
-    return _present(
+    return _drop_empty(
         {
             "endToEndIdentification": transfer.text("PmtId/EndToEndId"),
             "instructionIdentification": transfer.text("PmtId/InstrId"),
             "instructedAmount": {
-                "currency": transfer.needed("Amt/InstdAmt/@Ccy", kind="currency"),
+                "currency": transfer.require("Amt/InstdAmt/@Ccy", kind="currency"),
                 "amount": _amount(transfer),
             },
             "creditorAccount": _account(transfer, "CdtrAcct"),
             "creditorAgent": transfer.text("CdtrAgt/FinInstnId/BIC", "CdtrAgt/FinInstnId/BICFI", kind="bic"),
-            "creditorName": transfer.needed("Cdtr/Nm"),
-            "creditorAddress": _present({name: transfer.text(f"Cdtr/PstlAdr/{tag}") for name, tag in _ADDRESS.items()}),
+            "creditorName": transfer.require("Cdtr/Nm"),
+            "creditorAddress": _drop_empty(
+                {name: transfer.text(f"Cdtr/PstlAdr/{tag}") for name, tag in _ADDRESS.items()}
+            ),
             "purposeCode": transfer.text("Purp/Cd"),
             "chargeBearer": transfer.text("ChrgBr") or info.text("ChrgBr"),
             "remittanceInformationUnstructured": transfer.text("RmtInf/Ustrd"),
@@ -158,29 +162,29 @@ def _transfer(info: _Element, transfer: _Element) -> dict[str, Any]:
 
 
 def _amount(transfer: _Element) -> str:
-    return transfer.needed("Amt/InstdAmt", kind="amount")
+    return transfer.require("Amt/InstdAmt", kind="amount")
 
 
 def _account(element: _Element, name: str) -> dict[str, Any]:
     iban = element.text(f"{name}/Id/IBAN", kind="iban")
-    bban = None if iban else element.needed(f"{name}/Id/Othr/Id")
-    return _present({"iban": iban, "bban": bban, "currency": element.text(f"{name}/Ccy", kind="currency")})
+    bban = None if iban else element.require(f"{name}/Id/Othr/Id")
+    return _drop_empty({"iban": iban, "bban": bban, "currency": element.text(f"{name}/Ccy", kind="currency")})
 
 
 def _standing_order(body: Member) -> dict[str, Any]:
     order = _Element(body.below.get(_ORDER, [Member()])[0], f"/{_ORDER}")
-    return _present(
+    return _drop_empty(
         {
-            "startDate": order.needed("startDate", kind="date"),
+            "startDate": order.require("startDate", kind="date"),
             "endDate": order.text("endDate", kind="date"),
             "executionRule": order.text("executionRule"),
-            "frequency": order.needed("frequency", kind="frequency"),
+            "frequency": order.require("frequency", kind="frequency"),
             "dayOfExecution": order.text("dayOfExecution"),
         }
     )
 
 
-def _present(members: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_empty(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value}
 
 

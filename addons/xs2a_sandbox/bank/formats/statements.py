@@ -59,7 +59,7 @@ def media_of(call: Call, offered: Mapping[str, str]) -> str:
     return media
 
 
-def written(
+def write(
     call: Call, kind: str, account: Account, booked: Sequence[Document], lists: Mapping[str, Sequence[Document] | None]
 ) -> str:
     """The statement of the entries in `lists`, in one of FORMATS; `booked` are all that make the balance of now."""

@@ -125,7 +125,7 @@ FORMATS = Option(
 )
 CONSENT_READS = "headers.consent-id headers.psu-ip-address"
 UNUSABLE = "access-exceeded consent-expired consent-invalid consent-unknown format-error"
-"""The errors of `usable_consent`; above what it reads."""
+"""The errors of `find_usable_consent`; above what it reads."""
 
 
 def lists_option(*names: str) -> Option:
@@ -149,7 +149,7 @@ def lists_option(*names: str) -> Option:
 )
 def list_accounts(call: Call) -> dict[str, Any]:
     """The accounts that the consent covers."""
-    consent = usable_consent(call)
+    consent = find_usable_consent(call)
     return {
         "accounts": [
             _record(call, consent, iban, account, f"{call.self_path}/{_id(call, iban, account)}")
@@ -211,13 +211,13 @@ def transactions(call: Call) -> dict[str, Any]:
     entries = _entries(call, iban, account)
     if call.options["holds"] == "booked":
         entries |= {"booked": entries["pending"] + entries["booked"], "pending": []}
-    filled = lists(call, consent, _newer(call, iban, entries) if call.options["delta"] else entries)
+    filled = lists(call, consent, _keep_newer(call, iban, entries) if call.options["delta"] else entries)
     pages: dict[str, str | None] = dict.fromkeys(("first", "previous", "next", "last"))
     statement = None
     if media != JSON:
         whole = statements.Account(iban, account, _owner(call, account), _balances(call, iban, account))
         kind = call.options["formats"][media]
-        statement = statements.written(call, kind, whole, entries["booked"], filled)
+        statement = statements.write(call, kind, whole, entries["booked"], filled)
     elif (size := _page_size(call)) is not None and filled["booked"] is not None:
         filled["booked"], pages = _page(call, filled["booked"], size)
     return {
@@ -295,7 +295,7 @@ def _is_authorised_within(call: Call, consent: Document, **span: int) -> bool | 
     return authorised and call.clock.now() - datetime.fromisoformat(authorised) <= timedelta(**span)
 
 
-def _newer(call: Call, iban: str, entries: Mapping[str, list[Document]]) -> dict[str, list[Document]]:
+def _keep_newer(call: Call, iban: str, entries: Mapping[str, list[Document]]) -> dict[str, list[Document]]:
     """The entries of which the booked ones are newer than the TPP says. Raises BankError."""
     booked, since = entries["booked"], call.query.get("entryReferenceFrom")
     names = [{entry["transactionId"], entry.get("entryReference")} for entry in booked]
@@ -370,7 +370,7 @@ def _entries(call: Call, iban: str, account: Document) -> dict[str, list[Documen
     }
 
 
-def usable_consent(call: Call, counts: bool = True) -> Document:
+def find_usable_consent(call: Call, counts: bool = True) -> Document:
     """The consent that the request names. Raises BankError where it is unknown, not authorised, expired or used up.
 
     Without `counts` it is no access of its own: a further page of a list.
@@ -413,7 +413,7 @@ def is_granted(call: Call, consent: Document, right: str, account: Mapping[str, 
     if not call.judges("rights") or may(consent, right, account):
         return True
     if needed and not call.refuses("rights"):
-        call.object("rights", _missing(call, right, account["iban"]))
+        call.object("rights", _access_error(call, right, account["iban"]))
     return not call.refuses("rights")
 
 
@@ -429,7 +429,7 @@ def _count(call: Call, consent_id: str, limit: int) -> None:
 
 def _find_covered(call: Call, right: str, counts: bool = True) -> tuple[Document, str, Document]:
     """The consent, and the account of the path with its IBAN. Raises BankError."""
-    id, consent = call.path["account-id"], usable_consent(call, counts)
+    id, consent = call.path["account-id"], find_usable_consent(call, counts)
     for iban in consent["accounts"]:
         account = call.state.get("accounts", iban)
         if account is not None and _id(call, iban, account) == id:
@@ -441,10 +441,10 @@ def _find_covered(call: Call, right: str, counts: bool = True) -> tuple[Document
 def check_right(call: Call, consent: Document, right: str, account: Mapping[str, Any], id: str) -> None:
     """Raises BankError `access-missing`."""
     if call.judges("rights") and not may(consent, right, account):
-        call.object("rights", _missing(call, right, id))
+        call.object("rights", _access_error(call, right, id))
 
 
-def _missing(call: Call, right: str, account: str) -> BankError:
+def _access_error(call: Call, right: str, account: str) -> BankError:
     return BankError("access-missing", id=call.headers.get("consent-id"), right=right, account=account)
 
 
@@ -473,7 +473,7 @@ def _record(call: Call, consent: Document, iban: str, account: Document, path: s
     record |= visible_members(call, consent, {"iban": iban, **account}, account["psuId"])
     if (held := _balances_on_request(call, consent, iban, account)) is not None:
         record["balances"] = held
-    return record | linked(call, path, consent, {"iban": iban, **account})
+    return record | build_links(call, path, consent, {"iban": iban, **account})
 
 
 def visible_members(
@@ -492,7 +492,7 @@ def _owner(call: Call, account: Mapping[str, Any]) -> str | None:
     return account.get("ownerName") or (call.state.get("psus", account["psuId"]) or {}).get("name")
 
 
-def linked(call: Call, path: str, consent: Document, account: Mapping[str, Any]) -> dict[str, Any]:
+def build_links(call: Call, path: str, consent: Document, account: Mapping[str, Any]) -> dict[str, Any]:
     """The links of an account or card account that can be followed, in their container."""
     links = call.options["links"]
     # A dialect that does not look at rights itself has all of its links in its schema.

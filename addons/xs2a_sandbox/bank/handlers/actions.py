@@ -26,7 +26,7 @@ _SIGNED = {name: family for name, family in FAMILIES.items() if name != "login"}
 """The families that operations make; a login only begins at the authorisation endpoint."""
 
 
-def _unknown(family: Family) -> str:
+def _name_error(family: Family) -> str:
     """The name of the error for one that is not there."""
     return f"{family.collection.removesuffix('s')}-unknown"
 
@@ -45,7 +45,7 @@ _SHOWN = " ".join(name for name in RESULT.split() if name != "self")
             "What is authorised.",
             {"enum": list(_SIGNED)},
             required=True,
-            choices={name: deeds("", _unknown(family)) for name, family in _SIGNED.items()},
+            choices={name: deeds("", _name_error(family)) for name, family in _SIGNED.items()},
         ),
         "id": Option("Its id in the state.", _ID, required=True),
         "implicit": Option(
@@ -108,7 +108,7 @@ def _mover(family: Family) -> Handler:
     )
     return action(
         f"move-{family.name}",
-        raises=f"{_unknown(family)} status-invalid",
+        raises=f"{_name_error(family)} status-invalid",
         returns=family.status,
         options={
             "id": Option(f"The id of the {family.name}.", _ID, required=True),
@@ -139,7 +139,7 @@ ACTIONS = {
 def _resource(call: Call, family: Family, id: str) -> Document:
     resource = call.state.get(family.collection, id)
     if resource is None:
-        raise BankError(_unknown(family), id=id)
+        raise BankError(_name_error(family), id=id)
     return resource
 
 

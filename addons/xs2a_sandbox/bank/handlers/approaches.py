@@ -10,10 +10,10 @@ from xs2a_sandbox.bank.domain.signing import (
     AUTHORISATIONS,
     FAMILIES,
     Family,
+    apply_event,
     can_sign,
+    find_required_signers,
     holders,
-    moved,
-    needed,
 )
 from xs2a_sandbox.bank.handlers.ids import form, new_id
 from xs2a_sandbox.cassette import Call
@@ -129,7 +129,7 @@ def begin_with_resource(call: Call, family: Family, id: str) -> tuple[str, Docum
     explicit = wish and call.options.get("apart", True)
     resource = call.state.get(family.collection, id)
     offered_here = family.name in call.sca
-    if resource and offered_here and not explicit and not needed(call, family, resource):
+    if resource and offered_here and not explicit and not find_required_signers(call, family, resource):
         return begin(call, family, id, implicit=True)
     return None
 
@@ -224,10 +224,10 @@ def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] |
         approach = DECOUPLED
     elif redirect == "false":
         approach = EMBEDDED
-    return offered(psu, approach, options)
+    return pick_approach(psu, approach, options)
 
 
-def offered(psu: Mapping[str, Any] | None, approach: str, options: Mapping[str, Any]) -> str:
+def pick_approach(psu: Mapping[str, Any] | None, approach: str, options: Mapping[str, Any]) -> str:
     """The approach, if bank and customer can do it, else the first that both can, or the bank's first.
 
     OAuth is a redirect as well.
@@ -252,9 +252,9 @@ def push(call: Call, id: str, authorisation: Document) -> Document:
     """Asks in the customer's app, which answers by itself after a while unless the control interface decides before."""
     after = options_of(call, FAMILIES[authorisation["family"]])["decides_after"]
     if after is None:
-        return moved(call, id, authorisation, "begin", decides=None)
+        return apply_event(call, id, authorisation, "begin", decides=None)
     decides = call.clock.after(after)
-    return moved(call, id, authorisation, "begin", decides=decides.isoformat())
+    return apply_event(call, id, authorisation, "begin", decides=decides.isoformat())
 
 
 def is_superseded(call: Call, id: str) -> bool:

@@ -11,12 +11,12 @@ from xs2a_sandbox.bank.domain.signing import (
     FAMILIES,
     Family,
     active_basket,
+    apply_event,
     can_sign,
     exempt,
     fail,
+    find_required_signers,
     holders,
-    moved,
-    needed,
     status_of,
     succeed,
 )
@@ -34,8 +34,8 @@ from xs2a_sandbox.bank.handlers.approaches import (
     habit,
     is_superseded,
     methods_of,
-    offered,
     options_of,
+    pick_approach,
     push,
     result,
 )
@@ -47,9 +47,9 @@ from xs2a_sandbox.state import Document
 
 LOADERS: dict[str, Callable[[Call], tuple[str, Document]]] = {
     "consent": lambda call: consents.find_consent(call, call.path["consentId"]),
-    "payment": payments.addressed,
-    "cancellation": payments.addressed,
-    "basket": baskets.addressed,
+    "payment": payments.find_payment,
+    "cancellation": payments.find_payment,
+    "basket": baskets.find_basket,
     "login": lambda call: _login(call),
 }
 """By family, what gives the resource that a request names, with its id. They raise BankError where there is none."""
@@ -155,15 +155,15 @@ def check_startable(call: Call, family: Family, id: str, resource: Document) -> 
         earlier = call.state.get(AUTHORISATIONS, other)
         if earlier is None or is_superseded(call, other) or earlier["scaStatus"] in SCA.final:
             continue
-        if len(needed(call, family, resource)) < 2:
+        if len(find_required_signers(call, family, resource)) < 2:
             raise BankError("status-invalid", id=other, status=earlier["scaStatus"])
 
 
 def check_password(call: Call, id: str, authorisation: Document, psu_id: str, password: str) -> Document:
     """The authorisation with its customer known. Raises BankError `credentials-invalid`, which counts."""
     identified = _of_customer(call, id, authorisation, psu_id)
-    if not _same((call.state.get("psus", psu_id) or {})["password"], password):
-        raise wrong(call, id, authorisation)
+    if not _is_same((call.state.get("psus", psu_id) or {})["password"], password):
+        raise reject_attempt(call, id, authorisation)
     return identified
 
 
@@ -172,7 +172,7 @@ def _of_customer(call: Call, id: str, authorisation: Document, psu_id: str) -> D
     family = FAMILIES[authorisation["family"]]
     resource = call.state.get(family.collection, authorisation["resource"]) or {}
     if call.state.get("psus", psu_id) is None or psu_id not in holders(call, family, resource):
-        raise wrong(call, id, authorisation)
+        raise reject_attempt(call, id, authorisation)
     return {**authorisation, "psuId": psu_id, "attempts": 0}
 
 
@@ -191,11 +191,11 @@ def _authenticate(call: Call, id: str, identified: Document) -> Document:
         return exempt(call, id, identified) if end == "exempted" else succeed(call, id, identified)
     if len(methods) == 1:
         method = methods[0]["authenticationMethodId"]
-        return moved(call, id, identified, "authenticate, one method", method=method)
-    return moved(call, id, identified, "authenticate, several methods")
+        return apply_event(call, id, identified, "authenticate, one method", method=method)
+    return apply_event(call, id, identified, "authenticate, several methods")
 
 
-def wrong(call: Call, id: str, authorisation: Document) -> BankError:
+def reject_attempt(call: Call, id: str, authorisation: Document) -> BankError:
     """The attempt is kept although the answer is an error; the last ends the authorisation."""
     attempts, most = authorisation["attempts"] + 1, habit(call, authorisation, "attempts")
     authorisation = {**authorisation, "attempts": attempts}
@@ -210,7 +210,7 @@ def choose_method(call: Call, id: str, authorisation: Document, method: str) -> 
         raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
     if method not in [own_method["authenticationMethodId"] for own_method in methods_of(call, authorisation)]:
         raise BankError("method-unknown", path="/authenticationMethodId", id=method)
-    return moved(call, id, authorisation, "choose method", method=method)
+    return apply_event(call, id, authorisation, "choose method", method=method)
 
 
 def check_otp(call: Call, id: str, authorisation: Document, otp: str) -> None:
@@ -218,8 +218,8 @@ def check_otp(call: Call, id: str, authorisation: Document, otp: str) -> None:
     if authorisation["scaStatus"] != "scaMethodSelected":
         raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
     psu = call.state.get("psus", authorisation["psuId"]) or {}
-    if not _same(psu.get("otp", ""), otp):
-        raise wrong(call, id, authorisation)
+    if not _is_same(psu.get("otp", ""), otp):
+        raise reject_attempt(call, id, authorisation)
 
 
 def _update(call: Call, id: str, authorisation: Document, body: Mapping[str, Any]) -> Document:
@@ -245,7 +245,7 @@ def _update(call: Call, id: str, authorisation: Document, body: Mapping[str, Any
     if SCA.after(authorisation["scaStatus"], "authenticate, one method") is None:
         raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
     psu, options = call.state.get("psus", psu_id), options_of(call, FAMILIES[authorisation["family"]])
-    if (approach := offered(psu, EMBEDDED, options)) != EMBEDDED:
+    if (approach := pick_approach(psu, EMBEDDED, options)) != EMBEDDED:
         raise BankError("service-invalid", path="/psuData", approach=approach, step="psuData")
     password = body["psuData"].get("password")
     if password is not None:
@@ -267,15 +267,15 @@ def _identify(call: Call, id: str, authorisation: Document) -> Document:
         raise BankError("format-error", expected=text)
     family = FAMILIES[authorisation["family"]]
     psu = customer(call, family, authorisation["resource"], psu_id)
-    approach = offered(psu, authorisation["approach"], options_of(call, family))
-    authorisation = moved(call, id, authorisation, "identify", psuId=psu_id, approach=approach, used=True)
+    approach = pick_approach(psu, authorisation["approach"], options_of(call, family))
+    authorisation = apply_event(call, id, authorisation, "identify", psuId=psu_id, approach=approach, used=True)
     return push(call, id, authorisation) if authorisation["approach"] == DECOUPLED else authorisation
 
 
 def _confirm(call: Call, id: str, authorisation: Document, code: str) -> Document:
     if SCA.after(authorisation["scaStatus"], "confirm") is None:
         raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
-    right = _same(authorisation["code"] or "", code)
+    right = _is_same(authorisation["code"] or "", code)
     return succeed(call, id, authorisation) if right else fail(call, id, authorisation)
 
 
@@ -290,5 +290,5 @@ def _find_addressed(call: Call) -> tuple[str, Document]:
     return kept, authorisation
 
 
-def _same(kept: str, sent: str) -> bool:
+def _is_same(kept: str, sent: str) -> bool:
     return secrets.compare_digest(str(kept).encode(), str(sent).encode())

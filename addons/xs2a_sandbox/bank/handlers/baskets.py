@@ -60,20 +60,20 @@ def create(call: Call) -> dict[str, Any]:
 )
 def read(call: Call) -> dict[str, Any]:
     """The basket with the ids of its members."""
-    _, basket = addressed(call)
+    _, basket = find_basket(call)
     return {"basket": {name: basket[name] for name in ("payments", "consents", "transactionStatus")}}
 
 
 @handler("baskets.delete", reads="where.basketId", raises="basket-unknown status-invalid")
 def delete(call: Call) -> dict[str, Any]:
     """The members stay as they are, and can be authorised on their own again."""
-    id, basket = addressed(call)
+    id, basket = find_basket(call)
     if not move(call, FAMILIES["basket"], id, "delete"):
         raise BankError("status-invalid", id=id, status=basket["transactionStatus"])
     return {}
 
 
-def addressed(call: Call) -> tuple[str, Document]:
+def find_basket(call: Call) -> tuple[str, Document]:
     id = call.path["basketId"]
     basket = call.state.get("baskets", as_kept(id))
     if basket is None:

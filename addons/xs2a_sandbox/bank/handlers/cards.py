@@ -9,12 +9,12 @@ from xs2a_sandbox.bank.handlers.accounts import (
     MEMBERS,
     RIGHTS,
     UNUSABLE,
+    build_links,
     check_right,
+    find_usable_consent,
     is_granted,
-    linked,
     lists,
     lists_option,
-    usable_consent,
     visible_members,
 )
 from xs2a_sandbox.cassette import Call
@@ -34,13 +34,13 @@ _SHOWN = ("maskedPan", "currency", "name", "product", "creditLimit", "debitAccou
 )
 def list_cards(call: Call) -> dict[str, Any]:
     """The card accounts that are paid from accounts of the consent."""
-    consent = usable_consent(call)
+    consent = find_usable_consent(call)
     return {
         "cardAccounts": [
             _record(call, consent, id, card, f"{call.self_path}/{id}")
             for id, card in call.state.all("cardAccounts").items()
             if card["linkedAccount"] in consent["accounts"]
-            and is_granted(call, consent, "list", _referable(card), needed=True)
+            and is_granted(call, consent, "list", _add_iban(card), needed=True)
         ]
     }
 
@@ -91,15 +91,15 @@ def transactions(call: Call) -> dict[str, Any]:
 
 
 def _find_covered(call: Call, right: str) -> tuple[Document, str, Document]:
-    id, consent = call.path["account-id"], usable_consent(call)
+    id, consent = call.path["account-id"], find_usable_consent(call)
     card = call.state.get("cardAccounts", id.lower())
     if card is None or card["linkedAccount"] not in consent["accounts"]:
         raise BankError("resource-not-covered", id=id)
-    check_right(call, consent, right, _referable(card), id)
+    check_right(call, consent, right, _add_iban(card), id)
     return consent, id.lower(), card
 
 
-def _referable(card: Document) -> dict[str, Any]:
+def _add_iban(card: Document) -> dict[str, Any]:
     """The card account with the IBAN of the account that pays for it: a consent for either is one for the card."""
     return {**card, "iban": card["linkedAccount"]}
 
@@ -107,7 +107,7 @@ def _referable(card: Document) -> dict[str, Any]:
 def _balances_on_request(call: Call, consent: Document, card: Document) -> Any:
     if call.query.get("withBalance") != "true":
         return None
-    return card["balances"] if is_granted(call, consent, "balances", _referable(card), needed=True) else None
+    return card["balances"] if is_granted(call, consent, "balances", _add_iban(card), needed=True) else None
 
 
 def _refer_to(card: Document) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _refer_to(card: Document) -> dict[str, Any]:
 def _record(call: Call, consent: Document, id: str, card: Document, path: str) -> dict[str, Any]:
     """A card account as it is shown."""
     psu = (call.state.get("accounts", card["linkedAccount"]) or {}).get("psuId", "")
-    record: dict[str, Any] = {"resourceId": id, **visible_members(call, consent, _referable(card), psu, _SHOWN)}
+    record: dict[str, Any] = {"resourceId": id, **visible_members(call, consent, _add_iban(card), psu, _SHOWN)}
     if (held := _balances_on_request(call, consent, card)) is not None:
         record["balances"] = held
-    return record | linked(call, path, consent, _referable(card))
+    return record | build_links(call, path, consent, _add_iban(card))

@@ -5,7 +5,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from xs2a_sandbox.bank.domain import signing
-from xs2a_sandbox.bank.domain.access import IDENTIFIERS, KINDS, LISTS, NAMED, kind_of, listed, references
+from xs2a_sandbox.bank.domain.access import IDENTIFIERS, KINDS, LISTS, NAMED, kind_of, references, strip_reference
 from xs2a_sandbox.bank.domain.lifecycle import CONSENT
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
 from xs2a_sandbox.bank.handlers.approaches import (
@@ -77,7 +77,7 @@ def create(call: Call) -> dict[str, Any]:
     kind, ibans, kept = _read_documented(call, access) if kinds is None else _offer(call, access, kinds)
     status = call.options["status"]["named" if kind == NAMED else "all"]
     reuses = call.options["reuse"] and not call.checks.strict
-    if reuses and kind == NAMED and (id := _preconfigured(call, ibans)):
+    if reuses and kind == NAMED and (id := _find_preconfigured(call, ibans)):
         _restore(call, id)
         return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}", **NOTHING_BEGUN}
     id = new_id(call, "consents", call.options)
@@ -109,11 +109,11 @@ def _read_documented(call: Call, access: Mapping[str, Any]) -> tuple[str, list[s
         kind, ibans = "availableAccounts", list(call.state.all("accounts"))
     else:
         pairs = list(references({name: access.get(name) for name in _LISTS}))
-        kind, ibans = NAMED, list(dict.fromkeys(held_account(call, reference, at) for reference, at in pairs))
+        kind, ibans = NAMED, list(dict.fromkeys(find_account(call, reference, at) for reference, at in pairs))
     if not ibans:
         text = "access must name accounts under balances or transactions, or say availableAccounts: allAccounts"
         raise BankError("format-error", path="/access", expected=text)
-    return kind, ibans, {name: [listed(reference) for reference in access.get(name) or ()] for name in _LISTS}
+    return kind, ibans, {name: [strip_reference(reference) for reference in access.get(name) or ()] for name in _LISTS}
 
 
 def _offer(call: Call, access: Mapping[str, Any], kinds: Sequence[str]) -> tuple[str, list[str], dict[str, Any]]:
@@ -121,7 +121,7 @@ def _offer(call: Call, access: Mapping[str, Any], kinds: Sequence[str]) -> tuple
     kind = kind_of(access)
     if kind not in (NAMED, *kinds):
         raise BankError("access-not-offered", path="/access", kind=kind)
-    ibans = list(dict.fromkeys(held_account(call, reference, at) for reference, at in references(access)))
+    ibans = list(dict.fromkeys(find_account(call, reference, at) for reference, at in references(access)))
     return kind, ibans, {name: value for name, value in access.items() if value is not None}
 
 
@@ -225,7 +225,7 @@ def reference(call: Call, iban: str) -> dict[str, Any]:
     return {"iban": iban, "currency": account["currency"] if account else None}
 
 
-def held_account(call: Call, reference: Mapping[str, Any], pointer: str) -> str:
+def find_account(call: Call, reference: Mapping[str, Any], pointer: str) -> str:
     """The IBAN of an account that the body refers to at `pointer`, by the first of its numbers.
 
     Raises BankError: `account-not-held`, or `format-error` for no number at all and for another currency.
@@ -257,7 +257,7 @@ def check_currency(call: Call, reference: Mapping[str, Any], pointer: str) -> No
         raise BankError("format-error", path=f"{pointer}/currency", expected=text)
 
 
-def _preconfigured(call: Call, ibans: list[str]) -> str | None:
+def _find_preconfigured(call: Call, ibans: list[str]) -> str | None:
     """The consent that the test data ties to just this account (spec 2.1)."""
     consents = call.state.testdata().get("consents", {}).items()
     return next((id for id, c in consents if c["role"] == "valid" and c["accounts"] == ibans), None)

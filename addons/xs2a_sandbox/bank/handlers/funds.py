@@ -3,8 +3,8 @@
 from decimal import Decimal
 from typing import Any
 
-from xs2a_sandbox.bank.domain.bookings import available, convert
-from xs2a_sandbox.bank.handlers.consents import find_consent, held_account
+from xs2a_sandbox.bank.domain.bookings import compute_available, convert
+from xs2a_sandbox.bank.handlers.consents import find_account, find_consent
 from xs2a_sandbox.bank.handlers.payments import money
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import handler
@@ -22,11 +22,11 @@ def confirm(call: Call) -> dict[str, Any]:
     if (consent_id := call.headers.get("consent-id")) is not None:
         find_consent(call, consent_id)
     body = call.body
-    iban = held_account(call, body["account"], "/account")
+    iban = find_account(call, body["account"], "/account")
     account = call.state.get("accounts", iban) or {}
     currency, amount = money(body["instructedAmount"], "/instructedAmount")
     value = convert(call, Decimal(amount), currency, account["currency"])
     if value is None:
         text = f"the bank has no exchange rate for {currency}"
         raise BankError("format-error", path="/instructedAmount/currency", expected=text)
-    return {"fundsAvailable": value <= available(call, iban, account)}
+    return {"fundsAvailable": value <= compute_available(call, iban, account)}

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from xs2a_sandbox.bank.domain.access import listed
-from xs2a_sandbox.bank.domain.bookings import available, convert
+from xs2a_sandbox.bank.domain.access import strip_reference
+from xs2a_sandbox.bank.domain.bookings import compute_available, convert
 from xs2a_sandbox.bank.domain.lifecycle import EXECUTED, PAYMENT
 from xs2a_sandbox.bank.domain.schedule import T2
 from xs2a_sandbox.bank.domain.signing import FAMILIES, abandon
@@ -19,7 +19,7 @@ from xs2a_sandbox.bank.handlers.approaches import (
     start_explicit,
     start_implicit,
 )
-from xs2a_sandbox.bank.handlers.consents import check_currency, held_account, redirects
+from xs2a_sandbox.bank.handlers.consents import check_currency, find_account, redirects
 from xs2a_sandbox.bank.handlers.ids import form, new_id
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler, places
@@ -64,7 +64,7 @@ KIND = {
 }
 _BY_KIND = "where.product where.service"
 BY_ID = f"where.paymentId {_BY_KIND}"
-"""The parts of a request that `addressed` reads."""
+"""The parts of a request that `find_payment` reads."""
 _ALONE = (
     "body/creditorAccountBban body/creditorAddressBuildingNumber body/creditorAddressCity "
     "body/creditorAddressCountryCode body/creditorAddressPostalCode body/creditorAddressStreet body/creditorAdress "
@@ -133,7 +133,7 @@ def initiate(call: Call) -> dict[str, Any]:
         "service": service,
         "product": product,
         **(_bulk_record(body, moneys) if bulk else _record(body)),
-        "debtorAccount": {**listed(body.get("debtorAccount") or {}), "iban": iban},
+        "debtorAccount": {**strip_reference(body.get("debtorAccount") or {}), "iban": iban},
         "transactionStatus": "RCVD",
         "request": body,
         **redirects(call),
@@ -167,7 +167,7 @@ def read(call: Call) -> dict[str, Any]:
 
     The first read of a payment that the account cannot cover rejects it; all others change nothing.
     """
-    id, payment = addressed(call)
+    id, payment = find_payment(call)
     rejected = PAYMENT.after(payment["transactionStatus"], "funds do not cover it")
     if payment.get("unfunded") and rejected:
         payment = {**payment, "transactionStatus": rejected}
@@ -199,7 +199,7 @@ def read(call: Call) -> dict[str, Any]:
 )
 def cancel(call: Call) -> dict[str, Any]:
     """The status after it: cancelled, or as it was, where that has to be authorised, in the way that it tells."""
-    id, payment = addressed(call)
+    id, payment = find_payment(call)
     status = payment["transactionStatus"]
     if status in call.options["at_once"]:
         call.state.put("payments", id, {**payment, "transactionStatus": "CANC"})
@@ -216,7 +216,7 @@ def _kind(call: Call) -> tuple[str, str]:
     return service, product
 
 
-def addressed(call: Call) -> tuple[str, Document]:
+def find_payment(call: Call) -> tuple[str, Document]:
     """A payment is only known under the service and product it was initiated with."""
     id = call.path["paymentId"]
     payment = call.state.get("payments", as_kept(id))
@@ -265,7 +265,7 @@ def _body(call: Call, service: str) -> tuple[Mapping[str, Any], Any]:
 def _payer(call: Call, reference: Mapping[str, Any] | None) -> str:
     """The IBAN of the account that pays; where none is named, it is the customer's first."""
     if reference:
-        return held_account(call, reference, "/debtorAccount")
+        return find_account(call, reference, "/debtorAccount")
     psu = call.headers.get("psu-id")
     accounts = call.state.all("accounts").items()
     iban = next((iban for iban, account in accounts if psu and account["psuId"] == psu), None)
@@ -298,7 +298,7 @@ def _moneys(body: Mapping[str, Any], bulk: Any) -> dict[str, Money]:
             f"/payments/{i}/instructedAmount": _amount(payment, f"/payments/{i}") for i, payment in _payments(body)
         }
     elif bulk:
-        return _parallel_moneys(body)
+        return _read_parallel_moneys(body)
     else:
         amounts = {"/instructedAmount": _amount(body)}
     return {f"{pointer}/currency": money(amount, pointer) for pointer, amount in amounts.items()}
@@ -314,7 +314,7 @@ def _amount(payment: Mapping[str, Any], pointer: str = "") -> Mapping[str, str]:
     return amount
 
 
-def _parallel_moneys(body: Mapping[str, Any]) -> dict[str, Money]:
+def _read_parallel_moneys(body: Mapping[str, Any]) -> dict[str, Money]:
     for name in ("amount", "amountCurrency"):
         if not isinstance(body.get(name), list) or not all(isinstance(value, str) for value in body[name]):
             raise BankError("format-error", path=f"/{name}", expected=f"{name} must be a list of texts")
@@ -343,12 +343,12 @@ def _is_covered(call: Call, iban: str, moneys: Mapping[str, Money]) -> bool:
         if value is None:
             raise BankError("format-error", path=pointer, expected=f"the bank has no exchange rate for {currency}")
         total += value
-    return total <= available(call, iban, account)
+    return total <= compute_available(call, iban, account)
 
 
 def _record(body: Mapping[str, Any]) -> Document:
     """A payment as it is read back (spec 2.11), from the flat members it was initiated with (spec 2.9)."""
-    creditor = listed(body.get("creditorAccount") or {})
+    creditor = strip_reference(body.get("creditorAccount") or {})
     if bban := body.get("creditorAccountBban"):
         creditor["bban"] = bban
     amount = body["instructedAmount"]

@@ -28,7 +28,7 @@ NAMED = HANDLERS | ACTIONS
 
 
 @cache
-def named() -> dict[str, Handler]:
+def collect_handlers() -> dict[str, Handler]:
     """All that cassettes can name, those of plugins included. Raises ConfigError where two have one name."""
     found = dict(NAMED)
     for handler in plugins().added("handlers"):

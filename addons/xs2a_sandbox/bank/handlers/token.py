@@ -141,7 +141,7 @@ def _exchange(call: Call, form: Mapping[str, str], client: str, *, refreshable: 
         raise BankError("grant-invalid", keep=True, expected="the code has been used; its tokens have ended")
     if uri != kept["redirectUri"]:
         raise BankError("grant-invalid", expected="the redirect_uri is not that of the authorization request")
-    if not _same(kept["challenge"], challenge_of(verifier)):
+    if not _is_same(kept["challenge"], challenge_of(verifier)):
         raise BankError("grant-invalid", expected="the code_verifier does not fit the code_challenge")
     members = _grant({**kept, "code": code})
     tokens = [_new_token(call, members)]
@@ -232,7 +232,7 @@ def _client(call: Call, form: Mapping[str, str]) -> str:
     """The id of the client that asks. Raises BankError."""
     id, secrets = _credentials(call, form)
     client = call.state.get("clients", id)
-    if client is None or (secrets is not None and not any(_same(client["secret"], secret) for secret in secrets)):
+    if client is None or (secrets is not None and not any(_is_same(client["secret"], secret) for secret in secrets)):
         raise BankError("token-client-unknown", expected="the client is unknown, or its secret is another")
     return id
 
@@ -270,5 +270,5 @@ def _basic(encoded: str) -> Credentials:
     return unquote_plus(id), (secret, unquote_plus(secret))
 
 
-def _same(kept: str, secret: str) -> bool:
+def _is_same(kept: str, secret: str) -> bool:
     return secrets.compare_digest(kept.encode(), secret.encode())

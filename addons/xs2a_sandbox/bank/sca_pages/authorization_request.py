@@ -8,7 +8,7 @@ from xs2a_sandbox.bank.domain.lifecycle import SCA
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, Family, can_sign
 from xs2a_sandbox.bank.handlers.approaches import OAUTH, begin, page_of
 from xs2a_sandbox.bank.sca_pages.html import PRIVATE
-from xs2a_sandbox.bank.sca_pages.return_address import usable, with_members
+from xs2a_sandbox.bank.sca_pages.return_address import accept, with_members
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.documents.formats import as_kept
@@ -42,14 +42,14 @@ def lead_on(call: Call) -> Response:
     if client is None:
         raise BankError("format-error", expected="the link must name a known TPP as client_id")
     back = query.get("redirect_uri", "")
-    if not usable(back) or "#" in back:
+    if not accept(back) or "#" in back:
         raise BankError("format-error", expected="the link must name the address of the TPP's app as redirect_uri")
     if back not in client.get("redirectUris", [back]):
         raise BankError("format-error", expected="redirect_uri must be an address that this TPP has registered")
     state = {"state": query["state"]} if "state" in query else {}
     try:
         _check(call, query)
-        id, authorisation = _waiting(call, query)
+        id, authorisation = _find_waiting(call, query)
         call.path = {}
         page = page_of(call, authorisation)
         if not page:
@@ -88,7 +88,7 @@ def _check(call: Call, query: Mapping[str, str]) -> None:
         raise _Refusal("invalid_request", "code_challenge must be a SHA-256 in base64url, of 43 characters")
 
 
-def _waiting(call: Call, query: Mapping[str, str]) -> tuple[str, Document]:
+def _find_waiting(call: Call, query: Mapping[str, str]) -> tuple[str, Document]:
     """The authorisation by OAuth that waits for the customer; that of a login, where the scope names no resource.
 
     Raises _Refusal.

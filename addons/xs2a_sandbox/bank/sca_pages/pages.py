@@ -10,7 +10,7 @@ from xs2a_sandbox.bank.handlers.authorisations import authenticate, check_otp, c
 from xs2a_sandbox.bank.handlers.token import new_code
 from xs2a_sandbox.bank.sca_pages import authorization_request
 from xs2a_sandbox.bank.sca_pages.html import PRIVATE, Page
-from xs2a_sandbox.bank.sca_pages.return_address import asking, registered, return_address
+from xs2a_sandbox.bank.sca_pages.return_address import asking, list_registered, return_address
 from xs2a_sandbox.bank.sca_pages.summary import accounts_of, summary_of
 from xs2a_sandbox.bank.sca_pages.visit import (
     ACCOUNTS,
@@ -100,7 +100,7 @@ def _step(visit: Visit, problem: str = "", *, field: str = "", error: BankError 
         "method": authorisation.get("method"),
         "otp": psu.get("otp"),
     }
-    return Page("step", values, error, registered(authorisation), visit.words)
+    return Page("step", values, error, list_registered(authorisation), visit.words)
 
 
 def _log_in(visit: Visit, form: Form) -> Reply:
@@ -123,7 +123,7 @@ def _log_in(visit: Visit, form: Form) -> Reply:
     except BankError as error:
         if error.name != "credentials-invalid":
             raise
-        return _wrong(visit, error, visit.words("credentials_wrong"), "psuId", psu_id)
+        return _show_mistake(visit, error, visit.words("credentials_wrong"), "psuId", psu_id)
     visit.note(**identified, signedIn=True)
     return _again(visit)
 
@@ -157,7 +157,7 @@ def _confirm(visit: Visit, form: Form) -> Reply:
         except BankError as error:
             if error.name != "credentials-invalid":
                 raise
-            return _wrong(visit, error, visit.words("otp_wrong"), "otp")
+            return _show_mistake(visit, error, visit.words("otp_wrong"), "otp")
     return _approve(visit)
 
 
@@ -169,7 +169,7 @@ _ACTIONS: dict[str, Callable[[Visit, Form], Reply]] = {
 }
 
 
-def _wrong(visit: Visit, error: BankError, text: str, field: str, typed: str = "") -> Reply:
+def _show_mistake(visit: Visit, error: BankError, text: str, field: str, typed: str = "") -> Reply:
     """It has been counted; the last one has ended the authorisation."""
     if visit.step != ENDED:
         return _step(visit, text, field=field, error=error, typed=typed)
@@ -195,13 +195,13 @@ def _approve(visit: Visit) -> Reply:
     authorisation = visit.authorisation
     chosen = authorisation.get("accounts")
     if chosen and visit.may_choose:
-        visit.call.state.put(visit.family.collection, visit.resource_id, visit.settled(chosen))
+        visit.call.state.put(visit.family.collection, visit.resource_id, visit.limit_consent(chosen))
     spared = authorisation["scaStatus"] == "started" and not methods_of(visit.call, authorisation)
     exempted = spared and habit(visit.call, authorisation, "without_method") == "exempted"
     end = exempt if exempted and not authorisation["code"] else succeed
     ended = end(visit.call, visit.id, authorisation)
     if ended["scaStatus"] == "failed":
-        return _leave(visit) if ended["ending"] != "error" else _final(visit, "failed")
+        return _leave(visit) if ended["ending"] != "error" else _build_final_page(visit, "failed")
     visit.note(ending="approve")
     return _leave(visit)
 
@@ -210,7 +210,7 @@ def _end(visit: Visit, ending: str) -> Reply:
     """A technical failure shows itself, as a bank's would; the browser goes nowhere by itself."""
     fail(visit.call, visit.id, visit.authorisation)
     visit.note(ending=ending)
-    return _final(visit, "failed") if ending == "error" else _leave(visit)
+    return _build_final_page(visit, "failed") if ending == "error" else _leave(visit)
 
 
 def _leave(visit: Visit) -> Reply:
@@ -220,7 +220,7 @@ def _leave(visit: Visit) -> Reply:
     if good and authorisation.get("oauth"):
         code = new_code(visit.call, visit.id, authorisation)
     url = return_address(authorisation, good=good, code=code)
-    return redirect(url, *PRIVATE) if url else _final(visit, authorisation["ending"], code=code)
+    return redirect(url, *PRIVATE) if url else _build_final_page(visit, authorisation["ending"], code=code)
 
 
 def _turn_away(call: Call, to: LinkedPage, own: Words, *, at_once: bool) -> Reply:
@@ -245,10 +245,10 @@ def _over(visit: Visit) -> Page:
         and datetime.fromisoformat(authorisation["expires"]) <= visit.call.clock.now()
     )
     error = BankError("status-invalid", id=visit.id, status=authorisation["scaStatus"])
-    return _final(visit, "expired" if expired else "used", error=error)
+    return _build_final_page(visit, "expired" if expired else "used", error=error)
 
 
-def _final(visit: Visit, outcome: str, *, code: str | None = None, error: BankError | None = None) -> Page:
+def _build_final_page(visit: Visit, outcome: str, *, code: str | None = None, error: BankError | None = None) -> Page:
     state = visit.resource.get(visit.family.status, "valid")
     return Page(
         "end",
@@ -266,7 +266,7 @@ def _ending(authorisation: Mapping[str, Any], outcome: str, code: str | None = N
         "good": good,
         "code": code,
         "back": return_address(authorisation, good=good),
-        "unusable": bool(authorisation["ok"] or authorisation["nok"]) and not registered(authorisation),
+        "unusable": bool(authorisation["ok"] or authorisation["nok"]) and not list_registered(authorisation),
         "status": authorisation["scaStatus"],
     }
 
@@ -279,7 +279,7 @@ def _again(visit: Visit) -> Response:
 def _common(visit: Visit) -> dict[str, Any]:
     resource = visit.resource
     if chosen := visit.authorisation.get("accounts"):
-        resource = visit.settled(chosen)
+        resource = visit.limit_consent(chosen)
     return {
         "subject": summary_of(visit.call, visit.family, resource, visit.words),
         "app": asking(visit.authorisation),

@@ -13,24 +13,24 @@ def return_address(authorisation: Mapping[str, Any], *, good: bool, code: str | 
     The code is what the app confirms with or, by OAuth, what it gets a token for.
     """
     registered = authorisation.get("ok") if good else authorisation.get("nok") or authorisation.get("ok")
-    url = usable(registered)
+    url = accept(registered)
     name = "code" if authorisation.get("oauth") else "confirmationCode"
     return with_members(url, {name: code}) if url and code else url
 
 
-def registered(authorisation: Mapping[str, Any]) -> tuple[str, ...]:
+def list_registered(authorisation: Mapping[str, Any]) -> tuple[str, ...]:
     """All addresses that a browser can be sent to."""
-    return tuple(url for name in ("ok", "nok") if (url := usable(authorisation.get(name))))
+    return tuple(url for name in ("ok", "nok") if (url := accept(authorisation.get(name))))
 
 
-def usable(url: str | None) -> str | None:
+def accept(url: str | None) -> str | None:
     """The address; None where a browser must not be sent there, as a document of the state may say anything."""
     return url if url and is_redirect_uri(url) else None
 
 
 def asking(authorisation: Mapping[str, Any]) -> str | None:
     """The name of who asks, as far as is known: the host that the browser goes back to."""
-    url = usable(authorisation.get("ok"))
+    url = accept(authorisation.get("ok"))
     if url is None:
         return None
     parts = urlsplit(url)

@@ -6,9 +6,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from xs2a_sandbox.bank.domain.access import is_bank_offered, of_signers, settled
+from xs2a_sandbox.bank.domain.access import is_bank_offered, limit_consent, of_signers
 from xs2a_sandbox.bank.domain.lifecycle import SCA
-from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, Family, holders, moved, needed
+from xs2a_sandbox.bank.domain.signing import (
+    AUTHORISATIONS,
+    FAMILIES,
+    Family,
+    apply_event,
+    find_required_signers,
+    holders,
+)
 from xs2a_sandbox.bank.handlers.approaches import ON_PAGES, REDIRECT, begin, is_superseded, methods_of
 from xs2a_sandbox.bank.handlers.authorisations import LOADERS, check_signable, check_startable
 from xs2a_sandbox.bank.handlers.consents import status_of
@@ -94,9 +101,9 @@ class Visit:
             return of_signers(resource, self.call.state.all("accounts"), [psu])
         return list(resource["accounts"])
 
-    def settled(self, ibans: list[str]) -> Document:
+    def limit_consent(self, ibans: list[str]) -> Document:
         """The consent for just these accounts."""
-        return settled(self.resource, self.call.state.all("accounts"), ibans)
+        return limit_consent(self.resource, self.call.state.all("accounts"), ibans)
 
     @property
     def signed(self) -> list[str]:
@@ -153,7 +160,7 @@ def arrive(call: Call, to: LinkedPage, form: Form, own: Words) -> Visit:
     if visit.step != ENDED:
         check_open(call, to.family, to.id, to.resource)
         if SCA.after(visit.authorisation["scaStatus"], "begin"):
-            moved(call, id, visit.authorisation, "begin")
+            apply_event(call, id, visit.authorisation, "begin")
     return visit
 
 
@@ -186,7 +193,7 @@ def _authorisation(call: Call, family: Family, id: str, resource: Document) -> s
         if authorisation["approach"] in ON_PAGES and status not in SCA.final and status != "unconfirmed":
             return authorisation_id
     signed = set(resource.get(f"{family.listed}SignedBy", ()))
-    others = signed and needed(call, family, resource) - signed
+    others = signed and find_required_signers(call, family, resource) - signed
     if listed and not others and not is_superseded(call, listed[-1][0]):
         authorisation_id, authorisation = listed[-1]
         if authorisation["scaStatus"] in SCA.final or authorisation["approach"] in ON_PAGES:

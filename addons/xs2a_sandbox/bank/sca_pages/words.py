@@ -46,14 +46,14 @@ def words(own: ScaPages = ScaPages(), accept_language: str | None = None) -> Wor
     """The words that a bank has for a browser; `own` is what its dialect says otherwise than is bundled."""
     pages = own.over(bundled_pages())
     offered = own.languages or tuple(dict.fromkeys((DEFAULT, *pages.texts)))
-    language = preferred(accept_language or "", offered)
+    language = choose_language(accept_language or "", offered)
     texts: dict[str, str] = {}
     for code in (DEFAULT, language.partition("-")[0], language):
         texts |= pages.texts.get(code, {})
     return Words(language, pages.name or "", texts, own.colours)
 
 
-def preferred(header: str, offered: Sequence[str]) -> str:
+def choose_language(header: str, offered: Sequence[str]) -> str:
     """The language of those offered that a browser likes best: its own tag, else its language in whatever country."""
     for tag in wishes(header):
         for near in (tag, tag.partition("-")[0]):

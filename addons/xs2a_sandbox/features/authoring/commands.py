@@ -87,7 +87,7 @@ def show_coverage(
     from xs2a_sandbox.features.authoring.coverage import as_json, as_text, measure
 
     files = loading.read(settings, paths)
-    interface, testdata = files.whole()
+    interface, testdata = files.require_all()
     if examples:
         from xs2a_sandbox.features.authoring.examples import trials
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.bank.loading import testdata_of
 from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects, scenarios
 from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA
@@ -69,7 +69,7 @@ _FOR_EDITORS = ("cassette", "config", "testdata")
 def _folders(cassettes: Path, name: str) -> tuple[Path, list[Path]]:
     """The folder of a dialect, and those of the dialects that it extends, lowest first. Raises Unreadable."""
     folder = next(place / name for place in (cassettes, bundled("cassettes")) if (place / name).is_dir())
-    return folder, list(read([[folder]], Schemas([bundled("schemas")]), named()).foundation)
+    return folder, list(read([[folder]], Schemas([bundled("schemas")]), collect_handlers()).foundation)
 
 
 def _write(directory: Path, files: Mapping[Path, bytes]) -> list[Path]:

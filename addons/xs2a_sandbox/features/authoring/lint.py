@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from xs2a_sandbox.bank import TestData, loading, testdata
-from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.bank.testdata import Overlay, overlay
 from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule
@@ -187,7 +187,7 @@ def _of_bank(settings: Settings, files: loading.LoadedFiles) -> list[Problem]:
         problems += lint_answers.check_fixed(by, interface, schemas)
         problems += dry_run(by, interface, schemas, data, settings.clock)
         problems += check_bodies(by, None if isinstance(by, Operation) else _operation(by, interface))
-    members = Members(interface, named(), data.collections)
+    members = Members(interface, collect_handlers(), data.collections)
     for by in owners:
         operation = by if isinstance(by, Operation) else interface.operations.get(by.operation or "")
         # A later layer may let an operation take less than a rule below it was written for.

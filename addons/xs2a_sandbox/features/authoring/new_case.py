@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from xs2a_sandbox.bank import TestData, loading
-from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.cassette import Call, Interface, Operation
 from xs2a_sandbox.cassette.answers import without_nulls
 from xs2a_sandbox.cassette.call import Session
@@ -109,7 +109,7 @@ def write(settings: Settings, method: str, path: str, status: int | None = None,
     an example of the case, or of another one, would not hold.
     """
     files = loading.read(settings)
-    interface, data = files.whole()
+    interface, data = files.require_all()
     draft = drafted(interface, files.schemas, data, method.upper(), path, status)
     return _save(settings, interface, draft.id, file, lambda schema: text(draft, schema))
 
@@ -120,7 +120,7 @@ def write_exchange(settings: Settings, entry: Journaled, file: Path | None = Non
     Raises UserMistake: of the exchange not all was kept, the file is there, another rule answers these requests, or an
     example of another case would not hold.
     """
-    interface, _ = loading.read(settings).whole()
+    interface, _ = loading.read(settings).require_all()
     rule = case_from(entry, interface)
     rule["id"] = free_id(interface, rule["id"])
     case = {"cassette": 1, "title": f"{entry.method} {entry.path}, as answered once", "rules": [rule]}
@@ -287,7 +287,7 @@ def _answer(operation: Operation, interface: Interface, schemas: Schemas, status
 
 def _error(operation: Operation, interface: Interface, status: int) -> Any:
     """An error as the dialect says it; with the code that the operation has for that status, if it has one."""
-    handler = named().get(operation.behaviour.handler or "")
+    handler = collect_handlers().get(operation.behaviour.handler or "")
     names = sorted(handler.with_options(operation.behaviour.options or {}).raises) if handler else []
     usual = [interface.errors[name] for name in (*names, "format-error", "busy") if name in interface.errors]
     row = next((error for error in usual if error.status(operation.id) == status and error.body is None), None)

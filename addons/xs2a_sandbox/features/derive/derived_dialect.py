@@ -16,7 +16,7 @@ from typing import Any
 
 from xs2a_sandbox.bank import TestData, testdata
 from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, PAYMENT, SCA
-from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.bank.recorded_data import recorded_data
 from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects
 from xs2a_sandbox.cassette import Interface
@@ -121,7 +121,9 @@ def derived_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
     """The dialect made of whichever documented one it can be made of best. Raises ConfigError: there is none."""
     if not tape.entries:
         raise ConfigError(f"{tape.path}: there is no exchange in this recording")
-    interfaces = {base: layers.read([[bundled("cassettes") / base]], schemas, named()) for base in dialects()}
+    interfaces = {
+        base: layers.read([[bundled("cassettes") / base]], schemas, collect_handlers()) for base in dialects()
+    }
     near = [_nearness(base, interface, tape, schemas) for base, interface in interfaces.items()]
     if not any(nearness.operations for nearness in near):
         raise ConfigError(f"{tape.path}: no request in it is one of a documented dialect ({', '.join(interfaces)})")
@@ -245,7 +247,9 @@ def _learn_operations(draft: _Draft, interface: Interface, learned_courses: Stat
     for operation in interface.operations.values():
         own = [exchange for exchange in draft.exchanges if exchange.operation is operation]
         if own:
-            draft.operations[operation.id] = change(operation, own, makers, named(), learned_courses, schemas)
+            draft.operations[operation.id] = change(
+                operation, own, makers, collect_handlers(), learned_courses, schemas
+            )
 
 
 def _keep_usual(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> None:
@@ -457,7 +461,7 @@ def _trouble(cassette: Mapping[str, Any], schemas: Schemas) -> str | None:
         folder.mkdir()
         (folder / DIALECT).write_text(yaml_text(cassette), encoding="utf-8")
         try:
-            layers.read([[folder]], schemas, named())
+            layers.read([[folder]], schemas, collect_handlers())
         except Unreadable as error:
             return error.problems[0].text
     return None
@@ -468,7 +472,7 @@ def _rehearse(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: Stat
         folder = Path(directory) / "derived"
         folder.mkdir()
         (folder / DIALECT).write_text(yaml_text(_cassette(draft)), encoding="utf-8")
-        interface = layers.read([[folder]], schemas, named())
+        interface = layers.read([[folder]], schemas, collect_handlers())
         data = draft.data or testdata.load([bundled("cassettes") / TESTDATA])
         return rehearse(tape.entries, interface, schemas, data, learned_courses)
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from xs2a_sandbox.bank import Bank, Banks, TestData, loading
 from xs2a_sandbox.bank.domain.signing import Family
-from xs2a_sandbox.bank.handlers.table import named
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.dialect import layer_files, layers
 from xs2a_sandbox.cassette.evaluation.values import to_text
@@ -51,12 +51,12 @@ class Blueprint:
     def read(cls, settings: Settings) -> "Blueprint":
         """Raises UserMistake, for all mistakes in all files at once."""
         files = loading.read(settings)
-        interface, testdata = files.whole()
+        interface, testdata = files.require_all()
         return cls(settings, layer_files.cassettes(files.layers, files.schemas), interface, files.schemas, testdata)
 
     def extended(self, more: Sequence[Sequence[Cassette]]) -> Interface:
         """The interface with more layers over those of the files. Raises Unreadable."""
-        return layers.read([*self.layers, *more], self.schemas, named())
+        return layers.read([*self.layers, *more], self.schemas, collect_handlers())
 
     def answering(self, recorded: Path) -> "Blueprint":
         """The same with the rules of a recording over all others. Raises Unreadable."""
