@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.writing import BANK, ask, check, engine, header, problems, rule_of, rules
-from xs2a_sandbox.cassette.amend import Amendment, compile_amendment, merged
+from xs2a_sandbox.cassette.amend import Amendment, compile_amendment
+from xs2a_sandbox.cassette.evaluation.values import merge_patch
 from xs2a_sandbox.http import Response, to_json
 
 JSON = (("Content-Type", "application/json"),)
@@ -59,7 +60,7 @@ MERGES = [
 
 @pytest.mark.parametrize(("value", "patch", "result"), MERGES)
 def test_merge_patches_are_those_of_the_rfc(value: Any, patch: Any, result: Any) -> None:
-    assert merged(value, patch) == result
+    assert merge_patch(value, patch) == result
     assert amended(value, body=patch) == result
 
 
@@ -73,8 +74,8 @@ JSONS = st.recursive(
 @given(JSONS, JSONS)
 def test_merging_twice_is_merging_once_and_changes_nothing_in_place(value: Any, patch: Any) -> None:
     before = json.dumps(value)
-    once = merged(value, patch)
-    assert merged(once, patch) == once
+    once = merge_patch(value, patch)
+    assert merge_patch(once, patch) == once
     assert json.dumps(value) == before
 
 

@@ -379,7 +379,7 @@ def test_no_error_is_only_in_its_page() -> None:
 @cache
 def codes() -> set[str]:
     """The codes of problems in the source: the first argument of these calls that looks like one."""
-    callers = {"problem", "Problem", "complain", "Complaint", "note", "stop", "tried", "report", "_unknown"}
+    callers = {"problem", "Problem", "complain", "Complaint", "note", "stop", "try_make", "report", "_unknown"}
     found = set()
     for file in (ROOT / "addons" / "xs2a_sandbox").rglob("*.py"):
         for call in [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.support.engine_client import an_engine
-from xs2a_sandbox.compare.difference import compared
+from xs2a_sandbox.compare.difference import collect_headers
 from xs2a_sandbox.features.authoring.case_from_exchange import case_from
 from xs2a_sandbox.features.derive.recorded_answer import recorded_answer
 from xs2a_sandbox.http import Headers, Request, Response
@@ -32,6 +32,6 @@ def test_rules_answer_with_a_header_if_and_only_if_it_is_compared(name: str, exp
     engine.journal.add(Request("GET", "/v1/x"), Response(200, (pair,), b"x"), exchange)
 
     assert counts(name) is expected
-    assert bool(compared([pair])) is expected
+    assert bool(collect_headers([pair])) is expected
     assert ("headers" in recorded_answer(entry, {})) is expected
     assert ("headers" in case_from(engine.journal.entries()[0], engine.interface)["respond"]) is expected

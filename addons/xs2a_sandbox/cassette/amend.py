@@ -19,7 +19,7 @@ from xs2a_sandbox.cassette.answers import (
     with_content_type,
 )
 from xs2a_sandbox.cassette.evaluation.expressions import ROOTS, Render, Scope, compile_value, render
-from xs2a_sandbox.cassette.evaluation.values import merged, to_text
+from xs2a_sandbox.cassette.evaluation.values import merge_patch, to_text
 from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer, pointer_text
 from xs2a_sandbox.http import Headers, Response, to_json
 from xs2a_sandbox.http.media_type import is_json, media_type
@@ -63,7 +63,7 @@ class Amendment:
             if value is NO_BODY:
                 warn("the answer has no JSON that could be amended")
             else:
-                body = to_json(self._changed(value, scope, warn))
+                body = to_json(self._change(value, scope, warn))
                 headers = with_content_type(headers, JSON)
         if self.headers:
             rendered = [(name, render(text, scope)) for name, text in self.headers]
@@ -73,9 +73,9 @@ class Amendment:
         status = response.status if self.status is None else status_of(render(self.status, scope))
         return Response(status, headers, body, self.fault or response.fault)
 
-    def _changed(self, value: Any, scope: Scope, warn: Callable[[str], None]) -> Any:
+    def _change(self, value: Any, scope: Scope, warn: Callable[[str], None]) -> Any:
         if self.merge is not NO_BODY:
-            value = merged(value, render(self.merge, scope))
+            value = merge_patch(value, render(self.merge, scope))
         patched = value
         try:
             for step in self.patch:
@@ -135,8 +135,8 @@ def _places(step: PatchStep, value: Any) -> Iterator[tuple[tuple[str, ...], tupl
         yield step.path, step.source
         return
     for indices in _entries(step.path, value, reverse=step.op in ("remove", "move")):
-        path = _filled(step.path, indices)
-        source = step.source and _filled(step.source, indices)
+        path = _fill(step.path, indices)
+        source = step.source and _fill(step.source, indices)
         there = path if step.op in ("remove", "replace", "test") else source or path[:-1]
         if at_pointer(value, there):
             yield path, source
@@ -155,7 +155,7 @@ def _entries(path: Sequence[str], value: Any, *, reverse: bool) -> Iterator[tupl
             yield (str(number), *below)
 
 
-def _filled(path: Sequence[str], indices: Sequence[str]) -> tuple[str, ...]:
+def _fill(path: Sequence[str], indices: Sequence[str]) -> tuple[str, ...]:
     left = iter(indices)
     return tuple(next(left) if step == EVERY else step for step in path)
 

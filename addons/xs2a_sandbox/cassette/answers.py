@@ -184,7 +184,7 @@ def compile_answer(
     if len(bodies) > 1:
         report((bodies[1],), f"an answer has one of body, text, base64, file and error, not {' and '.join(bodies)}")
 
-    def compiled(value: Any, *pointer: str) -> Any:
+    def compile_at(value: Any, *pointer: str) -> Any:
         return value if raw else compile_value(value, roots, lambda below, text: report((*pointer, *below), text))
 
     def attempt[T](make: Callable[..., T], key: str, *more: Any) -> T | None:
@@ -194,7 +194,7 @@ def compile_answer(
             report((key,), str(error))
             return None
 
-    content: bytes | Render | str | None = compiled(spec.get("text"), "text")
+    content: bytes | Render | str | None = compile_at(spec.get("text"), "text")
     if "base64" in spec:
         try:
             content = base64.b64decode(spec["base64"], validate=True)
@@ -212,12 +212,12 @@ def compile_answer(
         status=200 if status is None else status,
         when=attempt(compile_condition, "when", roots),
         headers=headers,
-        body=compiled(spec["body"], "body") if "body" in spec else NO_BODY,
+        body=compile_at(spec["body"], "body") if "body" in spec else NO_BODY,
         content=content,
         nulls=spec.get("nulls"),
         schema=spec.get("schema"),
         error=spec.get("error"),
-        values=compiled(spec.get("values", {}), "values"),
+        values=compile_at(spec.get("values", {}), "values"),
         delay=delay,
         fault=spec.get("fault"),
     )
@@ -228,15 +228,15 @@ def compile_fields(
 ) -> tuple[int | Render | None, tuple[tuple[str, Any], ...], Delay | None]:
     """The status, headers and delay of an answer, or of what changes one."""
 
-    def compiled(value: Any, *pointer: str) -> Any:
+    def compile_at(value: Any, *pointer: str) -> Any:
         if spec.get("raw") is True:
             return value
         return compile_value(value, roots, lambda below, text: report((*pointer, *below), text))
 
-    status: Any = compiled(spec.get("status"), "status")
+    status: Any = compile_at(spec.get("status"), "status")
     if isinstance(status, str):
         report(("status",), f"{status!r} is no status: write a number or one {{{{ expression }}}}")
-    headers = tuple((name, compiled(value, "headers", name)) for name, value in spec.get("headers", {}).items())
+    headers = tuple((name, compile_at(value, "headers", name)) for name, value in spec.get("headers", {}).items())
     for name, value in headers:
         try:
             Response(headers=((name, "" if callable(value) else to_text(value)),))

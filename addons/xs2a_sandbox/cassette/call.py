@@ -14,7 +14,7 @@ import msgspec
 
 from xs2a_sandbox.cassette.evaluation.expressions import Scope
 from xs2a_sandbox.cassette.evaluation.id_form import UUID as UUID_FORM
-from xs2a_sandbox.cassette.evaluation.id_form import as_uuid, made
+from xs2a_sandbox.cassette.evaluation.id_form import as_uuid, make_id
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.clock import Clock
@@ -186,7 +186,7 @@ class Call:
 
     def new_id(self, form: str = UUID_FORM) -> str:
         """An id in that form; of the seed, where the session's clock stands still and has one. Raises ValueError."""
-        return made(form, self._new_uuid, self.new_text)
+        return make_id(form, self._new_uuid, self.new_text)
 
     def _new_uuid(self) -> str:
         self.drew = True
@@ -308,7 +308,9 @@ def _read_with_care(body: bytes, warnings: list[str]) -> Any:
         return merged
 
     try:
-        value = json.loads(body.decode(), parse_float=_finite, parse_constant=_not_finite, object_pairs_hook=members)
+        value = json.loads(
+            body.decode(), parse_float=_parse_finite, parse_constant=_refuse_constant, object_pairs_hook=members
+        )
     except UnicodeDecodeError as error:
         raise BankError("format-error", expected=f"the body must be UTF-8; byte {error.start} is not") from None
     except json.JSONDecodeError as error:
@@ -340,16 +342,16 @@ def _place_of(pattern: re.Pattern[str], body: bytes) -> str:
     return f" at line {line + 1} column {start - text.rfind('\n', 0, start)}"
 
 
-def _finite(text: str) -> Decimal:
+def _parse_finite(text: str) -> Decimal:
     if math.isinf(float(text)):
         raise ValueError(f"the number {text[:40]} is too large")
     return Decimal(text)
 
 
-_decode = msgspec.json.Decoder(float_hook=_finite).decode
+_decode = msgspec.json.Decoder(float_hook=_parse_finite).decode
 
 
-def _not_finite(text: str) -> Any:
+def _refuse_constant(text: str) -> Any:
     raise ValueError(f"the body must be JSON: {text} is not a value")
 
 

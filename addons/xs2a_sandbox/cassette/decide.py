@@ -101,7 +101,7 @@ def decide(
         return Decision(kind, rule, owner, parameters, seen, refusal, amendments)
     if operation is None or is_silent:
         call.operation, call.path = None, {}
-        return Decision("nothing", None, None, {}, call, _unmatched(lookup, call, bool(silent)))
+        return Decision("nothing", None, None, {}, call, _choose_error(lookup, call, bool(silent)))
     if not checked:
         refusal = _no_access(admit, operation, call) or _refusal(operation.require, call, schemas)
     kind = "requirement" if refusal else "operation"
@@ -126,7 +126,7 @@ def _refusal(requirement: Requirement, call: Call, schemas: Schemas) -> BankErro
     return None
 
 
-def _unmatched(lookup: Lookup, call: Call, is_recorded: bool) -> BankError:
+def _choose_error(lookup: Lookup, call: Call, is_recorded: bool) -> BankError:
     if is_recorded:
         return BankError("not-recorded", method=call.request.method, id=call.self_path)
     if lookup.unfit:

@@ -126,11 +126,11 @@ def handler(
 ) -> Callable[[Callable[[Call], dict[str, Any]]], Handler]:
     """Makes a handler of a function; its docstring says what it does."""
 
-    def declared(run: Callable[[Call], dict[str, Any]]) -> Handler:
+    def declare(run: Callable[[Call], dict[str, Any]]) -> Handler:
         doc = " ".join((run.__doc__ or "").split())
         return Handler(name, run, doc, deeds(reads, raises), tuple(returns.split()), options or {})
 
-    return declared
+    return declare
 
 
 def action(name: str, *, shares: str | None = None, **declaration: Any) -> Callable[[Callable[[Call], Any]], Handler]:
@@ -158,7 +158,7 @@ def gaps(
         if option.required and name not in options and not (option.shared and name in (usual or {})):
             yield Complaint((), "missing-key", f"the handler {own.name} needs the key {name} in `with`")
         if option.template is not None and isinstance(template := options.get(name), str):
-            for text in _unfilled(template, option.template.union(pattern.names)):
+            for text in _find_unfilled(template, option.template.union(pattern.names)):
                 yield Complaint((name,), "wrong-value", text)
 
 
@@ -190,7 +190,7 @@ def check(
         for complaint in complaints(own, by.behaviour.options):
             yield by.origin.problem(complaint.code, complaint.text, ("with", *complaint.pointer), key=complaint.key)
     at: Pointer = ("with",) if by.behaviour.options is not None else ("handler",)
-    usual = {} if isinstance(by, Operation) else _usual(own, options, operations)
+    usual = {} if isinstance(by, Operation) else _find_usual(own, options, operations)
     for complaint in gaps(own, options, pattern, usual):
         yield by.origin.problem(complaint.code, complaint.text, (*at, *complaint.pointer))
     for place in sorted(own.with_options(options).reads, key=str):
@@ -221,7 +221,7 @@ def check_actions(
             if not is_computed(written, complaint.pointer):
                 pointer = (*at, "with", *complaint.pointer)
                 yield by.origin.problem(complaint.code, complaint.text, pointer, key=complaint.key)
-        usual = _usual(own, written, operations)
+        usual = _find_usual(own, written, operations)
         chosen = [name for name, option in own.options.items() if option.choices]
         is_open = any(written.get(name) not in own.options[name].choices for name in chosen)
         for name, option in own.options.items():
@@ -230,7 +230,7 @@ def check_actions(
                 yield by.origin.problem("missing-key", text, (*at, "with" if "with" in by.origin.at(at) else "do"))
             template = written.get(name)
             if option.template is not None and isinstance(template, str) and "{{" not in template:
-                for text in _unfilled(template, option.template.union(pattern.names)):
+                for text in _find_unfilled(template, option.template.union(pattern.names)):
                     yield by.origin.problem("wrong-value", text, (*at, "with", name))
 
 
@@ -246,7 +246,7 @@ def is_computed(value: Any, pointer: Pointer) -> bool:
     return isinstance(value, str) and "{{" in value
 
 
-def _usual(own: Handler, options: Mapping[str, Any], operations: Mapping[str, Operation]) -> Mapping[str, Any]:
+def _find_usual(own: Handler, options: Mapping[str, Any], operations: Mapping[str, Operation]) -> Mapping[str, Any]:
     """The options of the operation that has this handler, for the same choices."""
     chosen = [name for name, option in own.options.items() if option.choices]
     sharing = [
@@ -259,7 +259,7 @@ def _usual(own: Handler, options: Mapping[str, Any], operations: Mapping[str, Op
     return {}
 
 
-def _unfilled(template: str, names: frozenset[str]) -> Iterator[str]:
+def _find_unfilled(template: str, names: frozenset[str]) -> Iterator[str]:
     try:
         words = [word for _, word, _, _ in Formatter().parse(template) if word is not None]
     except ValueError as error:

@@ -15,12 +15,12 @@ import re2
 
 from xs2a_sandbox.cassette.evaluation.values import (
     LEAST,
-    apart,
     canonical,
-    comparable,
     contains,
     gap,
-    same,
+    is_equal,
+    make_comparable,
+    measure_distance,
     to_text,
     words_apart,
 )
@@ -147,14 +147,14 @@ def _equals(operand: Any, around: Surroundings) -> ValueTest:
     if around.textual:
         text = _text("equals", operand)
         return lambda value: bool(value == text)
-    return lambda value: same(value, operand)
+    return lambda value: is_equal(value, operand)
 
 
 def _one_of(operand: Any, around: Surroundings) -> ValueTest:
     if around.textual:
         texts = frozenset(_text("in", item) for item in operand)
         return lambda value: value in texts
-    return lambda value: any(same(value, entry) for entry in operand)
+    return lambda value: any(is_equal(value, entry) for entry in operand)
 
 
 def _text(name: str, operand: Any) -> str:
@@ -172,10 +172,10 @@ def _regex(operand: str, around: Surroundings) -> ValueTest:
         reason = error.args[0] if error.args else error
         reason = reason.decode() if isinstance(reason, bytes) else reason
         raise ValueError(f"{operand!r} is no regular expression that RE2 takes: {reason}") from None
-    return lambda value: isinstance(value, str) and pattern.search(_encodable(value)) is not None
+    return lambda value: isinstance(value, str) and pattern.search(_make_encodable(value)) is not None
 
 
-def _encodable(text: str) -> str:
+def _make_encodable(text: str) -> str:
     """JSON may hold half a surrogate pair, which RE2 could not read."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
@@ -202,7 +202,7 @@ def _negation(operand: Any, around: Surroundings) -> Test:
 def _combination(of_any: bool) -> Callable[[Any, Surroundings], Test]:
     """Makes the test that any of some matchers fits, or else that all do."""
 
-    def compiled(operand: Any, around: Surroundings) -> Test:
+    def compile_operand(operand: Any, around: Surroundings) -> Test:
         tests = [compile_matcher(item, around) for item in operand]
 
         def fits(values: Sequence[Any]) -> bool:
@@ -214,7 +214,7 @@ def _combination(of_any: bool) -> Callable[[Any, Surroundings], Test]:
 
         return fits
 
-    return compiled
+    return compile_operand
 
 
 def _sample_of_any(operand: Sequence[Any]) -> Any:
@@ -226,17 +226,17 @@ def _range(name: str, strength: int, fits: Callable[[Any, Any], bool], words: st
     is_floor = name.startswith("gt")
 
     def test(operand: Any, around: Surroundings) -> ValueTest:
-        if comparable(operand, operand) is None:
+        if make_comparable(operand, operand) is None:
             raise ValueError(f"{name} compares decimals, ISO dates and times; {operand!r} is none")
 
         def in_range(value: Any) -> bool:
-            pair = comparable(value, operand)
+            pair = make_comparable(value, operand)
             return pair is not None and fits(*pair)
 
         return in_range
 
     def distance(operand: Any, value: Any) -> tuple[float, str]:
-        pair = comparable(value, operand)
+        pair = make_comparable(value, operand)
         if pair is None:
             return 1.0, ""
         if fits(*pair):
@@ -272,7 +272,7 @@ OPERATORS = {
             str,
             sample=lambda operand: operand,
             is_typed=True,
-            distance=lambda operand, value: (apart(operand, value), ""),
+            distance=lambda operand, value: (measure_distance(operand, value), ""),
         ),
         Operator(
             "in",
@@ -282,7 +282,7 @@ OPERATORS = {
             lambda operand: f"one of {', '.join(map(str, operand))}",
             sample=operator.itemgetter(0),
             is_typed=True,
-            distance=lambda operand, value: (min(apart(item, value) for item in operand), ""),
+            distance=lambda operand, value: (min(measure_distance(item, value) for item in operand), ""),
         ),
         Operator(
             "format",

@@ -77,7 +77,7 @@ class _Reader:
         self.schemas = schemas
         self.problems = problems
         self.contents: dict[str, bytes] = {}
-        self.tape = self.recorded(document.value.get("recorded"))
+        self.tape = self.read_recorded(document.value.get("recorded"))
 
     def cassette(self) -> Cassette:
         value = self.document.value
@@ -128,7 +128,7 @@ class _Reader:
         origin = SourcePlace(self.document, ())
         return Extension(value["extends"], tuple(value.get("without", ())), value.get("changes", {}), origin)
 
-    def recorded(self, spec: Mapping[str, Any] | None) -> Recorded | None:
+    def read_recorded(self, spec: Mapping[str, Any] | None) -> Recorded | None:
         if spec is None:
             return None
         day = date.fromisoformat(spec["at"][:10])
@@ -200,7 +200,9 @@ class _Reader:
             methods=frozenset([method] if isinstance(method, str) else method),
             pattern=pattern,
             constraints=constraints,
-            when=self.tried((*at, "when"), "expression", compile_condition, match["when"]) if "when" in match else None,
+            when=self.try_make((*at, "when"), "expression", compile_condition, match["when"])
+            if "when" in match
+            else None,
             when_text=match.get("when"),
             require=self.requirements(require, (*pointer, "require")) if isinstance(require, dict | list) else None,
             skips_requirements=require == "none",
@@ -213,7 +215,7 @@ class _Reader:
 
     def error(self, name: str, spec: Mapping[str, Any]) -> ErrorAnswer:
         pointer: Pointer = ("errors", name)
-        text = self.tried((*pointer, "text"), "expression", compile_text, spec["text"], None)
+        text = self.try_make((*pointer, "text"), "expression", compile_text, spec["text"], None)
         status, code, number = (
             value if isinstance(value, dict) else {"default": value}
             for value in (spec["status"], spec["code"], spec.get("number", ""))
@@ -290,7 +292,7 @@ class _Reader:
         return self.contents[name]
 
     def pattern(self, text: str, pointer: Pointer) -> Pattern:
-        return self.tried(pointer, "path", Pattern.parse, text) or Pattern(text, ())
+        return self.try_make(pointer, "path", Pattern.parse, text) or Pattern(text, ())
 
     def requirements(self, spec: Mapping[str, Any] | list[Any], pointer: Pointer) -> Requirement:
         if isinstance(spec, dict):
@@ -311,7 +313,9 @@ class _Reader:
             schema,
             optional,
             types,
-            self.tried((*pointer, "that"), "expression", compile_condition, spec["that"]) if "that" in spec else None,
+            self.try_make((*pointer, "that"), "expression", compile_condition, spec["that"])
+            if "that" in spec
+            else None,
             spec.get("that", ""),
             spec.get("error"),
             compile_value(spec.get("values"), ROOTS, report),
@@ -329,7 +333,7 @@ class _Reader:
         for position, name in enumerate(spec):
             if name.lower() in names[:position]:
                 self.note((*pointer, name), "duplicate-key", f"the header {name} is named twice", key=True)
-        return self.made(
+        return self.make_constraints(
             (RequestPart(part, name.lower() if part == "headers" else name), matcher, (*pointer, name))
             for name, matcher in spec.items()
         )
@@ -339,14 +343,14 @@ class _Reader:
         for name, matcher in spec.items():
             whole = name in OPERATORS and OPERATORS[name].in_bodies_alone
             if not whole:
-                self.tried((*pointer, name), "pointer", parse_pointer, name, key=True)
+                self.try_make((*pointer, name), "pointer", parse_pointer, name, key=True)
             place = RequestPart("body", "" if whole else name)
             specs.append((place, {name: matcher} if whole else matcher, (*pointer, name)))
-        return self.made(specs)
+        return self.make_constraints(specs)
 
-    def made(self, specs: Iterable[tuple[RequestPart, Any, Pointer]]) -> tuple[Constraint, ...]:
+    def make_constraints(self, specs: Iterable[tuple[RequestPart, Any, Pointer]]) -> tuple[Constraint, ...]:
         constraints = (
-            self.tried(pointer, "matcher", constrain, place, matcher, self.schema_check)
+            self.try_make(pointer, "matcher", constrain, place, matcher, self.schema_check)
             for place, matcher, pointer in specs
         )
         return tuple(filter(None, constraints))
@@ -356,7 +360,7 @@ class _Reader:
             raise ValueError(f"there is no schema {name!r}; there are {', '.join(self.schemas.names())}")
         return lambda value: self.schemas[name].accepts(value)
 
-    def tried[T](
+    def try_make[T](
         self, pointer: Pointer, code: str, make: Callable[..., T], *arguments: Any, key: bool = False
     ) -> T | None:
         """The thing made of the arguments; None where they are wrong, which is noted."""

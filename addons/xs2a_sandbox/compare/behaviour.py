@@ -11,7 +11,7 @@ from typing import Literal
 
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.compare.difference import Severity
-from xs2a_sandbox.compare.states import THINGS, Thing, reported_state, resource, used
+from xs2a_sandbox.compare.states import THINGS, Thing, find_used_consent, reported_state, resource
 from xs2a_sandbox.http import body as content
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.target import split_target
@@ -104,7 +104,11 @@ def chains(exchanges: Iterable[Exchange], index: Index) -> tuple[Chain, ...]:
             lives.setdefault((state.thing, state.id), _History(state.thing)).enter(state.state, exchange.time)
         own_thing = resource(lookup, None)
         consent = exchange.headers.get("Consent-ID")
-        if used(lookup, exchange) and (life := lives.get(("consent", str(consent)))) and life.states[-1][0] == _INITIAL:
+        if (
+            find_used_consent(lookup, exchange)
+            and (life := lives.get(("consent", str(consent))))
+            and life.states[-1][0] == _INITIAL
+        ):
             life.enter("valid", exchange.time)
         of = [own_thing] if own_thing else [("consent", consent)] if consent else []
         for key in of:
@@ -155,13 +159,13 @@ def behaviour(then: str, now: str, chains_then: Sequence[Chain], chains_now: Seq
             alone.append(thing)
             continue
         for states in before.keys() - after.keys():
-            other = _nearest(states, after.values())
+            other = _find_nearest(states, after.values())
             severity = _severity(states, after)
             differences.append(
                 BehaviourDifference("chain", severity, thing, _place(states), str(before[states]), str(other))
             )
         for states in after.keys() - before.keys():
-            other = _nearest(states, before.values())
+            other = _find_nearest(states, before.values())
             severity = _severity(states, before)
             differences.append(
                 BehaviourDifference("chain", severity, thing, _place(states), str(other), str(after[states]))
@@ -193,7 +197,7 @@ def _place(states: Sequence[str]) -> str:
     return " → ".join(states)
 
 
-def _nearest(states: Sequence[str], others: Iterable[Chain]) -> Chain:
+def _find_nearest(states: Sequence[str], others: Iterable[Chain]) -> Chain:
     return max(others, key=lambda chain: SequenceMatcher(None, states, chain.states, autojunk=False).ratio())
 
 

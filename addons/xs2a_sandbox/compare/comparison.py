@@ -75,7 +75,7 @@ class Compared:
     moved: Move | None = None
 
     @staticmethod
-    def failed(title: str, operation: str | None, error: Exception) -> "Compared":
+    def from_failure(title: str, operation: str | None, error: Exception) -> "Compared":
         """The outcome of a request that one side did not answer, or not so that it can be compared."""
         verdict: Verdict = "not answered" if isinstance(error, BankError | InvalidResponse) else "not comparable"
         return Compared(title, operation, verdict, trouble=reason(error))
@@ -163,7 +163,7 @@ class Comparison:
             if self.bank is None or self.against == "recording":
                 if step.recorded is None:
                     raise ValueError("there is no recorded answer to compare with")
-                recorded = loaded_answer.recorded(step.recorded)
+                recorded = loaded_answer.load_recorded(step.recorded)
                 if self.against == "recording":
                     bank, again = await self._ask_bank(step.request, "sandbox")
                     return self._judge(step.title, operation, bank, recorded, again)
@@ -177,7 +177,7 @@ class Comparison:
                 self._learn(step.recorded, sandbox, self._recorded_sandbox)
             return self._judge(step.title, operation, bank, sandbox, again, moved, step.expected)
         except (ValueError, InvalidResponse, BankError) as error:
-            return Compared.failed(step.title, _id(operation), error)
+            return Compared.from_failure(step.title, _id(operation), error)
 
     async def beside(
         self, request: Request, answer: Response, source: Source, worker: Executor | None = None, moves: int = 0
@@ -209,7 +209,7 @@ class Comparison:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(worker, self._judge, title, operation, bank, sandbox, again, moved)
         except (ValueError, InvalidResponse, BankError) as error:
-            return Compared.failed(title, _id(operation), error)
+            return Compared.from_failure(title, _id(operation), error)
 
     # Asking
 
@@ -237,11 +237,11 @@ class Comparison:
     async def _keep_step(self, request: Request, bank: LoadedAnswer) -> Move | None:
         """Lets the sandbox, which is or was asked `request`, follow what the bank's answer says."""
         lookup, exchange = self._lookup(bank.exchange), bank.exchange
-        state = self._states.changed(lookup, exchange, bank.content)
+        state = self._states.detect_change(lookup, exchange, bank.content)
         if self.follow is None or exchange.method not in SAFE_METHODS:
             return None
         if state is None:
-            return self._states.refused(lookup, bank.content)
+            return self._states.find_refused(lookup, bank.content)
         moved = await self.follow(request, replace(state, id=self._between.twin(state.id)))
         if moved:
             self._states.keep(state, moved)
@@ -276,7 +276,7 @@ class Comparison:
         """Takes the identifiers of what was recorded and of what is answered now for counterparts."""
         if recorded.cut or max(recorded.status, answer.response.status) >= 300:
             return
-        then = loaded_answer.recorded(recorded)
+        then = loaded_answer.load_recorded(recorded)
         AnswerDiff(counterparts, makes=recorded.method == "POST").answers(
             then.response, then.content, answer.response, answer.content
         )
@@ -311,7 +311,7 @@ class Comparison:
         both = bank.response, bank.content, sandbox.response, sandbox.content
         contrast = AnswerDiff(self._between, header_names, makes=bank.exchange.method == "POST")
         differences = self._without_replaced(contrast.answers(*both), bank, sandbox)
-        differences = drift.marked(differences, operation, bank, sandbox)
+        differences = drift.mark(differences, operation, bank, sandbox)
         if self.against == "recording":
             # What breaks the schema now as it did then has not moved.
             differences = [difference for difference in differences if difference.kind != "drift"]
@@ -322,8 +322,8 @@ class Comparison:
         for raw in differences:
             if moved and not moved.done and raw.place == (moved.member,):
                 raw = replace(raw, kind="state", means=None)
-            difference = self._consequences.weighed(raw, bank, sandbox, schema)
-            difference = self.ignoring.weighed(difference, _id(operation))
+            difference = self._consequences.weigh(raw, bank, sandbox, schema)
+            difference = self.ignoring.weigh(difference, _id(operation))
             # What no schema lists has no form that it could break by changing.
             breaks = difference.drift and difference.means != "unlisted-member"
             why = None if breaks else noise.reason(difference, self._between.twin)
@@ -362,7 +362,7 @@ class Comparison:
                 return False
             name = str(difference.bank_place[-1]) if difference.bank_place else ""
             texts = isinstance(there[0], str) and isinstance(here[0], str)
-            return there == here or (texts and self._between.same(name, there[0], here[0], learn=False))
+            return there == here or (texts and self._between.is_same(name, there[0], here[0], learn=False))
 
         return [difference for difference in differences if not is_replaced(difference)]
 

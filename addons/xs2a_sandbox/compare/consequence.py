@@ -20,7 +20,7 @@ class Consequences:
     def __init__(self, interface: Interface) -> None:
         self._codes = {code for error in interface.errors.values() for code in error.codes.values()}
 
-    def weighed(
+    def weigh(
         self, difference: Difference, bank: LoadedAnswer, sandbox: LoadedAnswer, schema: Schema | None
     ) -> Difference:
         """The difference, with its consequence. `schema` is that of the bank's answer."""
@@ -53,7 +53,7 @@ class Consequences:
             case "format" if name in IDENTIFIERS and is_uuid(str(theirs)):
                 return "other-identifier"
             case "format" if nodes or is_uuid(str(theirs)):
-                return _declared(nodes) or "other-value"
+                return _judge_declared(nodes) or "other-value"
             case "value":
                 return self._of_value(difference, mine, theirs, nodes)
         return None
@@ -66,10 +66,10 @@ class Consequences:
         ours, others = number(mine), number(theirs)
         if ours is not None and others is not None and min(ours, others) < 0 < max(ours, others):
             return "other-sign"
-        return _declared(nodes)
+        return _judge_declared(nodes)
 
 
-def _declared(nodes: list[Node]) -> Consequence | None:
+def _judge_declared(nodes: list[Node]) -> Consequence | None:
     """The consequence of another value of those that the schema lists, or has by their format."""
     if any("enum" in node.schema or "const" in node.schema for node in nodes):
         return "known-enum"

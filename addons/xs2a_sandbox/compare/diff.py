@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from xs2a_sandbox.compare.difference import ACTED_ON, Difference, Kind, compared
+from xs2a_sandbox.compare.difference import ACTED_ON, Difference, Kind, collect_headers
 from xs2a_sandbox.documents.formats import is_amount, is_date, is_date_time, is_uuid
 from xs2a_sandbox.documents.json_pointer import Pointer
 from xs2a_sandbox.http import Response, body
@@ -67,7 +67,7 @@ def by_key(
             continue
         pairs = [(i, theirs[twin(value)]) for value, i in mine.items() if twin(value) in theirs]
         if pairs:
-            return _finish([*pairs, *_moved(pairs, bank, sandbox, likeness)], bank, sandbox, key)
+            return _finish([*pairs, *_pair_moved(pairs, bank, sandbox, likeness)], bank, sandbox, key)
     return None
 
 
@@ -87,7 +87,7 @@ def by_likeness(
     theirs = [canonical(element, False) for element in sandbox]
     blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
     anchors = [(b.a + n, b.b + n) for b in blocks for n in range(b.size)]
-    moved = _same_elsewhere(anchors, mine, theirs)
+    moved = _pair_equal(anchors, mine, theirs)
     taken_mine, taken_theirs = {i for i, _ in moved}, {j for _, j in moved}
     pairs = [*anchors, *moved]
     start = (-1, -1)
@@ -96,7 +96,7 @@ def by_likeness(
         right = [j for j in range(start[1] + 1, end[1]) if j not in taken_theirs]
         pairs += _in_order(left, right, bank, sandbox, likeness)
         start = end
-    return _finish([*pairs, *_moved(pairs, bank, sandbox, likeness)], bank, sandbox)
+    return _finish([*pairs, *_pair_moved(pairs, bank, sandbox, likeness)], bank, sandbox)
 
 
 def by_position(bank: Sequence[Any], sandbox: Sequence[Any]) -> ArrayAlignment:
@@ -106,11 +106,11 @@ def by_position(bank: Sequence[Any], sandbox: Sequence[Any]) -> ArrayAlignment:
 def _finish(
     pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[Any], by: str | None = None
 ) -> ArrayAlignment:
-    left, right = _unpaired(pairs, bank, sandbox)
+    left, right = _find_unpaired(pairs, bank, sandbox)
     return ArrayAlignment(tuple(sorted(pairs)), tuple(left), tuple(right), by)
 
 
-def _unpaired(pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[Any]) -> tuple[list[int], list[int]]:
+def _find_unpaired(pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[Any]) -> tuple[list[int], list[int]]:
     mine, theirs = {i for i, _ in pairs}, {j for _, j in pairs}
     return [i for i in range(len(bank)) if i not in mine], [j for j in range(len(sandbox)) if j not in theirs]
 
@@ -125,8 +125,8 @@ def _find_keys(elements: Sequence[Any], key: str) -> dict[str, int] | None:
     return positions
 
 
-def _same_elsewhere(anchors: Sequence[Pair], mine: Sequence[bytes], theirs: Sequence[bytes]) -> list[Pair]:
-    left, right = _unpaired(anchors, mine, theirs)
+def _pair_equal(anchors: Sequence[Pair], mine: Sequence[bytes], theirs: Sequence[bytes]) -> list[Pair]:
+    left, right = _find_unpaired(anchors, mine, theirs)
     free: dict[bytes, list[int]] = {}
     for j in reversed(right):
         free.setdefault(theirs[j], []).append(j)
@@ -159,9 +159,9 @@ def _in_order(
     return pairs
 
 
-def _moved(pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[Any], likeness: Likeness) -> list[Pair]:
+def _pair_moved(pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[Any], likeness: Likeness) -> list[Pair]:
     """Pairs of those that have none and are much alike."""
-    left, right = _unpaired(pairs, bank, sandbox)
+    left, right = _find_unpaired(pairs, bank, sandbox)
     if len(left) * len(right) > _MOST_LOOKED_AT:
         return []
     moved = []
@@ -197,7 +197,7 @@ PAGES = frozenset({"scaOAuth", "scaRedirect"})
 class Identity(Protocol):
     """Knows what is the same under different names."""
 
-    def same(self, name: str, bank: str, sandbox: str, learn: bool) -> bool:
+    def is_same(self, name: str, bank: str, sandbox: str, learn: bool) -> bool:
         """True if two texts that differ say the same in a member (or header) of this name; `learn` that they do."""
         ...
 
@@ -213,7 +213,7 @@ class Identity(Protocol):
         """True for a name of one of the sides that has a counterpart."""
         ...
 
-    def made(self, left: Any, right: Any) -> None:
+    def learn_created(self, left: Any, right: Any) -> None:
         """Learns the names of what both sides have just made, from the bodies of their answers."""
         ...
 
@@ -221,7 +221,7 @@ class Identity(Protocol):
 class Exact:
     """Tells two answers of one bank apart: nothing has two names."""
 
-    def same(self, name: str, bank: str, sandbox: str, learn: bool) -> bool:
+    def is_same(self, name: str, bank: str, sandbox: str, learn: bool) -> bool:
         return False
 
     def confirm(self, identifier: str) -> None:
@@ -233,7 +233,7 @@ class Exact:
     def is_known(self, identifier: str) -> bool:
         return True
 
-    def made(self, left: Any, right: Any) -> None:
+    def learn_created(self, left: Any, right: Any) -> None:
         pass
 
 
@@ -262,10 +262,10 @@ class AnswerDiff:
         self._differences = []
         if bank.status != sandbox.status:
             self._differences.append(Difference("status"))
-            if bank.status // 100 != sandbox.status // 100 and not _comparable(bank_content, sandbox_content):
+            if bank.status // 100 != sandbox.status // 100 and not _are_comparable(bank_content, sandbox_content):
                 return self._differences  # an error and a success have nothing else in common
         if self._makes and bank.status < 300 > sandbox.status:
-            self._identity.made(bank_content.value, sandbox_content.value)
+            self._identity.learn_created(bank_content.value, sandbox_content.value)
         self._headers(bank.headers, sandbox.headers)
         self._contents(bank_content, sandbox_content)
         return self._differences
@@ -279,11 +279,11 @@ class AnswerDiff:
     # Headers
 
     def _headers(self, bank: Sequence[tuple[str, str]], sandbox: Sequence[tuple[str, str]]) -> None:
-        mine, theirs = compared(bank), compared(sandbox)
+        mine, theirs = collect_headers(bank), collect_headers(sandbox)
         for name, (written, value) in mine.items():
             if name not in theirs:
                 self._header("header-missing", name, written)
-            elif (other := theirs[name][1]) != value and not self._identity.same(name, value, other, self._learn):
+            elif (other := theirs[name][1]) != value and not self._identity.is_same(name, value, other, self._learn):
                 self._header("header-changed", name, written)
         for name, (written, _) in theirs.items():
             if name not in mine:
@@ -310,7 +310,7 @@ class AnswerDiff:
     def _value(self, bank: Any, sandbox: Any, name: str, here: "_Here", depth: int) -> None:
         mine, theirs = type(bank), type(sandbox)
         if depth > MAX_DEPTH:
-            if not _equal(bank, sandbox):
+            if not _are_equal(bank, sandbox):
                 self._add("value", here)
         elif mine is dict and theirs is dict:
             self._object(bank, sandbox, name, here, depth + 1)
@@ -320,11 +320,11 @@ class AnswerDiff:
             if bank == sandbox:
                 if name in IDENTIFIERS and self._learn:
                     self._identity.confirm(bank)
-            elif not self._identity.same(name, bank, sandbox, self._learn):
+            elif not self._identity.is_same(name, bank, sandbox, self._learn):
                 self._add("value" if _format(bank) == _format(sandbox) else "format", here)
         elif mine in _NUMBERS and theirs in _NUMBERS:
             if bank != sandbox and not (
-                name in IDENTIFIERS and self._identity.same(name, str(bank), str(sandbox), self._learn)
+                name in IDENTIFIERS and self._identity.is_same(name, str(bank), str(sandbox), self._learn)
             ):
                 self._add("value", here)
         elif mine is not theirs:
@@ -391,18 +391,18 @@ class AnswerDiff:
         is_long_as = len(bank) == len(sandbox)
         if is_long_as and not any(glance.values(*pair, name) for pair in zip(bank, sandbox, strict=True)):
             return by_position(bank, sandbox)
-        return by_likeness(bank, sandbox, lambda e, banks: self._canonical(e, name, banks), likeness)
+        return by_likeness(bank, sandbox, lambda e, banks: self._canonicalise(e, name, banks), likeness)
 
-    def _canonical(self, element: Any, name: str, banks: bool) -> bytes:
+    def _canonicalise(self, element: Any, name: str, banks: bool) -> bytes:
         """Equal for elements that hardly differ: identifiers as the sandbox writes them, unknown UUIDs all the same."""
 
-        def plain(value: Any, name: str, depth: int) -> Any:
+        def simplify(value: Any, name: str, depth: int) -> Any:
             if depth > MAX_DEPTH:
                 return None
             if type(value) is dict:
-                return {inner: plain(below, inner, depth + 1) for inner, below in value.items()}
+                return {inner: simplify(below, inner, depth + 1) for inner, below in value.items()}
             if type(value) is list:
-                return [plain(below, name, depth + 1) for below in value]
+                return [simplify(below, name, depth + 1) for below in value]
             if type(value) is str:
                 if is_uuid(value) and not self._identity.is_known(value):
                     return "\0uuid"
@@ -411,7 +411,7 @@ class AnswerDiff:
                 return value.normalize() if value.adjusted() < 30 else value
             return value
 
-        simple = plain(element, name, 0)
+        simple = simplify(element, name, 0)
         try:
             return _encode(simple)
         except ValueError:  # half a surrogate pair
@@ -432,7 +432,7 @@ def _pointers(here: _Here) -> tuple[Pointer, Pointer]:
     return tuple(reversed(sandbox)), tuple(reversed(bank))
 
 
-def _comparable(bank: Content, sandbox: Content) -> bool:
+def _are_comparable(bank: Content, sandbox: Content) -> bool:
     """Unless both are JSON of different shapes, by the names of their members, or only one is anything."""
     if type(bank.value) is not dict or type(sandbox.value) is not dict:
         return bank.kind == sandbox.kind or "nothing" not in (bank.kind, sandbox.kind)
@@ -449,7 +449,7 @@ def _format(text: str) -> str | None:
     return "iban" if _IBAN.fullmatch(text) else None
 
 
-def _equal(bank: Any, sandbox: Any) -> bool:
+def _are_equal(bank: Any, sandbox: Any) -> bool:
     """Compares what is too deep to be looked into."""
     try:
         return _encode(bank) == _encode(sandbox)

@@ -166,7 +166,7 @@ ACTED_ON = frozenset("allow aspsp-sca-approach content-type link location retry-
 """Names of headers that clients act on, in every interface of this kind."""
 
 
-def compared(headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+def collect_headers(headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """Returns by lower-case name the name as written, and all its values in one."""
     fields: dict[str, tuple[str, str]] = {}
     for written, value in headers:

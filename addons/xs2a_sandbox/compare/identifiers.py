@@ -25,7 +25,8 @@ _MOST_ADDRESSES = 20
 class Counterparts:
     """Pairs of identifiers. A side's `base` is the URL that its own absolute links begin with.
 
-    An identifier has one counterpart for good, UUIDs too, but for what `made` says is new. `on_learn` is told of each.
+    An identifier has one counterpart for good, UUIDs too, but for what `learn_created` says is new. `on_learn` is
+    told of each.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Counterparts:
         self._to_right[left] = right
         self._to_left[right] = left
 
-    def made(self, left: Any, right: Any) -> None:
+    def learn_created(self, left: Any, right: Any) -> None:
         """Learns what the two sides call the thing that each of them has just made, from what it says of it.
 
         A bank gives a name of its own to each; the sandbox may answer with what is there already.
@@ -71,7 +72,7 @@ class Counterparts:
 
     # Identity, as `contrast` asks for it: the left side is the bank.
 
-    def same(self, name: str, bank: str, sandbox: str, learn: bool = True) -> bool:
+    def is_same(self, name: str, bank: str, sandbox: str, learn: bool = True) -> bool:
         if self._to_right.get(bank) == sandbox:
             return True
         if _is_identifier(name, bank, sandbox) or (is_uuid(bank) and is_uuid(sandbox)):
@@ -100,16 +101,16 @@ class Counterparts:
         """Links whose segments are counterparts, and sentences that mention such."""
         right_base = next((base for base in self._right_bases if _own(right, base) != right), self._right_bases[0])
         mine, theirs = _own(left, self._left_base), _own(right, right_base)
-        if mine == theirs or self._alike(mine, theirs, learn):
+        if mine == theirs or self._are_alike(mine, theirs, learn):
             return True
         # What only one side sees as its own may lead to the same third for both.
         left, right = (
             base + own if own != text else text
             for text, own, base in ((left, mine, self._left_base), (right, theirs, right_base))
         )
-        return (mine, theirs) != (left, right) and self._alike(left, right, learn)
+        return (mine, theirs) != (left, right) and self._are_alike(left, right, learn)
 
-    def _alike(self, left: str, right: str, learn: bool) -> bool:
+    def _are_alike(self, left: str, right: str, learn: bool) -> bool:
         ours, others = _DELIMITERS.split(left), _DELIMITERS.split(right)
         if len(ours) != len(others) or len(ours) == 1 or ours[1::2] != others[1::2]:
             return False
@@ -134,10 +135,10 @@ class Counterparts:
 
     def to_right(self, request: Request) -> Request:
         """The same request, as the right side understands it."""
-        return _rewritten(request, self._to_right)
+        return _rewrite(request, self._to_right)
 
     def to_left(self, request: Request) -> Request:
-        return _rewritten(request, self._to_left)
+        return _rewrite(request, self._to_left)
 
 
 def names_in(request: Request) -> Iterator[str]:
@@ -194,7 +195,7 @@ def _names_something(parts: list[str], position: int) -> bool:
     return "/" in before and "//" not in before and len(piece) > 2 and any(letter.isdigit() for letter in piece)
 
 
-def _rewritten(request: Request, names: Mapping[str, str]) -> Request:
+def _rewrite(request: Request, names: Mapping[str, str]) -> Request:
     names = {mine: theirs for mine, theirs in names.items() if mine != theirs}
     if not names:
         return request

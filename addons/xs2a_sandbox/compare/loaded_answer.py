@@ -27,11 +27,11 @@ async def ask(ask: Ask, request: Request, url: str) -> LoadedAnswer:
     started = perf_counter()
     response = await ask(request)
     if response.rest is not None:
-        response = await _whole(response)
+        response = await _read_whole(response)
     return take(request, response, url, (perf_counter() - started) * 1000)
 
 
-async def _whole(response: Response) -> Response:
+async def _read_whole(response: Response) -> Response:
     """Raises ValueError for an answer that is too large to be held."""
     rest = response.rest
     pieces, size = [response.body], len(response.body)
@@ -57,7 +57,7 @@ def take(request: Request, response: Response, url: str, milliseconds: float) ->
     return LoadedAnswer(exchange, response, content.read(body))
 
 
-def recorded(exchange: Exchange) -> LoadedAnswer:
+def load_recorded(exchange: Exchange) -> LoadedAnswer:
     """Raises ValueError or InvalidResponse for what no bank can have answered."""
     if exchange.cut:
         raise ValueError("the recording holds only a part of the bank's answer")

@@ -64,7 +64,7 @@ class Ignoring:
         rule = self._rule(difference, operation, weighs=False)
         return rule.why if rule else None
 
-    def weighed(self, difference: Difference, operation: str | None) -> Difference:
+    def weigh(self, difference: Difference, operation: str | None) -> Difference:
         """The difference with the severity that the user gives it, if any."""
         rule = self._rule(difference, operation, weighs=True)
         return replace(difference, weighed=rule.severity) if rule else difference
@@ -92,7 +92,7 @@ def read(files: Sequence[Path]) -> list[IgnoreRule]:
         except Unreadable as error:
             problems += error.problems
             continue
-        if mistakes := yaml_reader.complaints(document, bundled_schema("ignore")) or _broad(document):
+        if mistakes := yaml_reader.complaints(document, bundled_schema("ignore")) or _find_broad(document):
             problems += mistakes
             continue
         rules += [_rule(document, number, spec) for number, spec in enumerate(document.value.get("rules") or ())]
@@ -101,7 +101,7 @@ def read(files: Sequence[Path]) -> list[IgnoreRule]:
     return rules
 
 
-def _broad(document: yaml_reader.Document) -> list[Problem]:
+def _find_broad(document: yaml_reader.Document) -> list[Problem]:
     return [
         document.problem(("rules", number, "path"), "wrong-value", "* stands for one whole step, and for nothing else")
         for number, spec in enumerate(document.value.get("rules") or ())

@@ -10,7 +10,7 @@ from typing import Any
 from xs2a_sandbox.cassette.index import Index, Lookup
 from xs2a_sandbox.compare.diff import PAGES
 from xs2a_sandbox.compare.loaded_answer import Ask
-from xs2a_sandbox.compare.states import Thing, reported_state, resource, used
+from xs2a_sandbox.compare.states import Thing, find_used_consent, reported_state, resource
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http import body as content
@@ -86,7 +86,7 @@ def visits(recorded: Sequence[Exchange | None], index: Index) -> dict[int, int]:
                 continue
             lookup = _lookup(index, exchange)
             now = reported_state(lookup, content.read(exchange.answer_body))
-            if used(lookup, exchange) == subject[1]:
+            if find_used_consent(lookup, exchange) == subject[1]:
                 visits[later] = position
                 break
             if resource(lookup, None) != subject:

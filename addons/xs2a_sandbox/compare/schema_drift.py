@@ -48,7 +48,7 @@ class Drift:
         except (ValueError, RecursionError):  # numbers and nesting beyond what the validators take
             return []
 
-    def marked(
+    def mark(
         self, differences: list[Difference], operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer
     ) -> list[Difference]:
         """The differences, with those of the bank's answer to the schema: at what differs there, else by themselves."""

@@ -92,7 +92,7 @@ def resource(lookup: Lookup, content: Content | None) -> tuple[Thing, str] | Non
     return None
 
 
-def used(lookup: Lookup, exchange: Exchange) -> str | None:
+def find_used_consent(lookup: Lookup, exchange: Exchange) -> str | None:
     """The id of the consent that a successful answer was given for, if it is about what the consent opens."""
     is_its_own = any(name in lookup.parameters for names in _NAMED.values() for name in names)
     return None if is_its_own or exchange.status >= 300 else exchange.headers.get(_USED_BY)
@@ -110,7 +110,7 @@ class BankStates:
         self._on_change = on_change
         self.moves = 0
 
-    def changed(self, lookup: Lookup, exchange: Exchange, content: Content) -> ReportedState | None:
+    def detect_change(self, lookup: Lookup, exchange: Exchange, content: Content) -> ReportedState | None:
         """The state that is another one than was told of the thing before.
 
         Nobody tells how an authorisation began that came with what it is for. A consent that nobody had authorised yet
@@ -120,7 +120,7 @@ class BankStates:
             return None
         now = reported_state(lookup, content)
         if now is None:
-            id = used(lookup, exchange)
+            id = find_used_consent(lookup, exchange)
             if id is None or self._reported.get((_USED, id)) != "received":
                 return None
             now = ReportedState(_USED, id, "valid")
@@ -130,7 +130,7 @@ class BankStates:
         before = ("" if now.thing == "authorisation" else now.state) if last is None else last
         return now if before != now.state else None
 
-    def refused(self, lookup: Lookup, content: Content) -> Move | None:
+    def find_refused(self, lookup: Lookup, content: Content) -> Move | None:
         """The move to the state that is told which was not possible when the bank told it first."""
         now = reported_state(lookup, content)
         move = self._refused.get((now.thing, now.id)) if now else None

@@ -230,7 +230,7 @@ _ALIGNED = 200
 """Paths that are looked at closely, of the thousands that a recording may bring."""
 
 
-def nearest(
+def find_nearest(
     entries: Sequence[Operation | Rule], interface: Interface, call: Call, count: int, lookup: Lookup | None = None
 ) -> list[Candidate]:
     """Best first. Of equals the one of which more fits, then the earlier of `entries`.

@@ -65,7 +65,7 @@ def shortfall(spec: Mapping[str, Any], value: Any) -> str:
 
 
 def _align_whole(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
-    exact = _exact(pattern, segments)
+    exact = _match_exactly(pattern, segments)
     if exact is None:
         return _edit(pattern.segments, segments)
     has_tail = bool(pattern.segments) and pattern.segments[-1].kind == TAIL
@@ -73,7 +73,7 @@ def _align_whole(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
     return PathAlignment(0.0, exact, (), _IN_PARAMETER * (len(exact) - has_tail) + _IN_TAIL * tail)
 
 
-def _exact(pattern: Pattern, segments: Sequence[str]) -> dict[str, str] | None:
+def _match_exactly(pattern: Pattern, segments: Sequence[str]) -> dict[str, str] | None:
     """The parameters as the index finds them: one takes a segment that is not empty, a tail one segment or more."""
     parameters: dict[str, str] = {}
     for position, segment in enumerate(pattern.segments):

@@ -13,9 +13,9 @@ from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.explain.candidates import (
     Candidate,
     check_of_condition,
+    find_nearest,
     hold,
     lacks,
-    nearest,
     owner,
     place_of,
     requirements_of,
@@ -84,7 +84,7 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
     call = _aside(call)
     entry = decision.rule or decision.operation
     if entry is None:
-        return _unmatched(interface, schemas, call, lookup)
+        return _explain_unmatched(interface, schemas, call, lookup)
     by = _decider(entry, interface, lookup, decision)
     if decision.kind == "requirement":
         steps = (entry.require or Requirement()).steps
@@ -93,7 +93,7 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
     others = [rule for rule in interface.rules if rule is not by.candidate.entry and rule not in amending]
     near = [
         candidate
-        for candidate in nearest(others, interface, call, _LOSERS, lookup)
+        for candidate in find_nearest(others, interface, call, _LOSERS, lookup)
         if candidate.distance < _FAR or all(check.what != "path" for check in candidate.missed)
     ]
     return Explanation(
@@ -103,7 +103,7 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
         decision.kind,
         _MESSAGES[decision.kind].format(f"{'rule' if decision.rule else 'operation'} {entry.id}"),
         by,
-        tuple(Contender(candidate, lost=_outranked(candidate, by.candidate, interface)) for candidate in near),
+        tuple(Contender(candidate, lost=_explain_outranked(candidate, by.candidate, interface)) for candidate in near),
         tuple(hints(call, interface, by.candidate)),
         handler=entry.behaviour.handler,
         options=options_of(entry, owner(entry, interface)),
@@ -113,7 +113,7 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
     )
 
 
-def missed(explanation: Explanation, id: str) -> str | None:
+def explain_miss(explanation: Explanation, id: str) -> str | None:
     """The first reason why that rule or operation does not answer, if one is known."""
     by = explanation.by
     contender = next((entry for entry in (by, *explanation.nearest) if entry and entry.candidate.entry.id == id), None)
@@ -132,7 +132,7 @@ def diagnosis(interface: Interface, schemas: Schemas, call: Call, refusal: str |
     """
     if refusal:
         return describe(own(call, refusal))
-    return _limit(describe(_unmatched(interface, schemas, _aside(call))))
+    return _limit(describe(_explain_unmatched(interface, schemas, _aside(call))))
 
 
 def own(call: Call, message: str, reply: Reply | None = None) -> Explanation:
@@ -187,10 +187,10 @@ def _decider(entry: Rule | Operation, interface: Interface, lookup: Lookup, deci
     return Contender(hold(entry, interface, _aside(decision.seen), alignment, leads, condition))
 
 
-def _unmatched(interface: Interface, schemas: Schemas, call: Call, lookup: Lookup | None = None) -> Explanation:
+def _explain_unmatched(interface: Interface, schemas: Schemas, call: Call, lookup: Lookup | None = None) -> Explanation:
     every: list[Operation | Rule] = [*interface.rules, *interface.operations.values()]
     entries = [entry for entry in every if entry.id not in interface.silent]
-    near = nearest(entries, interface, call, _NEAREST, lookup)
+    near = find_nearest(entries, interface, call, _NEAREST, lookup)
     contenders = [Contender(candidate, _lacks_of(candidate, interface, call, schemas)) for candidate in near]
     # A rule may say of its own that a path is unknown; of what `lookup` leads to it is decided that nobody answers.
     by = contenders.pop(0) if lookup is None and near and near[0].fits else None
@@ -242,7 +242,7 @@ def _lacks(required: Requirement, parameters: Mapping[str, str], call: Call, sch
     return tuple(lacks(required, call, schemas))
 
 
-def _outranked(loser: Candidate, winner: Candidate, interface: Interface) -> str | None:
+def _explain_outranked(loser: Candidate, winner: Candidate, interface: Interface) -> str | None:
     """The reason why one that fits lost nonetheless; of others that which they miss says it."""
     mine, theirs = winner.entry, loser.entry
     if not loser.fits or not isinstance(theirs, Rule):

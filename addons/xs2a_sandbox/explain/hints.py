@@ -34,13 +34,13 @@ class Hint:
 
 def hints(call: Call, interface: Interface, candidate: Candidate | None) -> list[Hint]:
     """Hints about a request and the one that answers it, or that it was probably meant for."""
-    every = [*_doubled(call, interface), *_consent(call, candidate)]
+    every = [*_find_doubled(call, interface), *_consent(call, candidate)]
     if candidate:
         every += [*_path(call, candidate), *_headers(call, interface, candidate), *_body(call, interface, candidate)]
     return every
 
 
-def _doubled(call: Call, interface: Interface) -> Iterator[Hint]:
+def _find_doubled(call: Call, interface: Interface) -> Iterator[Hint]:
     segments = split_target(call.request.target).segments
     starts = _beginnings(interface)
     for word, following in pairwise(segments):

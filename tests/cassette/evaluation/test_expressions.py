@@ -11,7 +11,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
     mismatches,
     render,
 )
-from xs2a_sandbox.cassette.evaluation.id_form import made
+from xs2a_sandbox.cassette.evaluation.id_form import make_id
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work
 from xs2a_sandbox.errors import ExpressionError
 
@@ -34,7 +34,7 @@ SCOPE = {
     },
     "state": {"payments": {"p1": {"status": "RCVD"}}},
     "uuid": lambda: "an-id",
-    "new_id": lambda form: made(form, lambda: "an-id", lambda alphabet, length: alphabet[:length]),
+    "new_id": lambda form: make_id(form, lambda: "an-id", lambda alphabet, length: alphabet[:length]),
     "now": lambda: "2026-11-21T08:00:00+01:00",
     "today": lambda days=0: f"today{days:+}",
 }

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xs2a_sandbox.cassette.evaluation.id_form import as_uuid, is_form, made
+from xs2a_sandbox.cassette.evaluation.id_form import as_uuid, is_form, make_id
 
 
 def of_form(form: str) -> str:
-    return made(form, lambda: "a-uuid", lambda alphabet, length: alphabet[0] * length)
+    return make_id(form, lambda: "a-uuid", lambda alphabet, length: alphabet[0] * length)
 
 
 @pytest.mark.parametrize(

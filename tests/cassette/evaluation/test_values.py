@@ -5,7 +5,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xs2a_sandbox.cassette.evaluation.values import canonical, contains, same, words_apart
+from xs2a_sandbox.cassette.evaluation.values import canonical, contains, is_equal, words_apart
 
 JSON_SCALARS = st.one_of(
     st.none(),
@@ -23,17 +23,17 @@ JSON_VALUES = st.recursive(
 
 @given(JSON_SCALARS, JSON_SCALARS)
 def test_scalars_are_the_same_where_their_canonical_values_are(left, right):
-    assert same(left, right) is (canonical(left) == canonical(right))
-    if same(left, right):
+    assert is_equal(left, right) is (canonical(left) == canonical(right))
+    if is_equal(left, right):
         assert hash(canonical(left)) == hash(canonical(right))
 
 
 @given(JSON_VALUES, JSON_VALUES)
 def test_sameness_and_containment(left, right):
-    assert same(left, left)
+    assert is_equal(left, left)
     assert contains(left, left)
-    assert same(left, right) is same(right, left)
-    if same(left, right):
+    assert is_equal(left, right) is is_equal(right, left)
+    if is_equal(left, right):
         assert contains(left, right)
         assert contains(right, left)
 

@@ -16,7 +16,7 @@ from rich.console import Console
 from tests.support.engine_client import bundled_engine
 from xs2a_sandbox.compare.comparison import Comparison, Result, Step
 from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring
-from xs2a_sandbox.compare.reports.report import ABSENT, NOT_SHOWN, Report, printable, report
+from xs2a_sandbox.compare.reports.report import ABSENT, NOT_SHOWN, Report, make_printable, report
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.features.compare import suggest_amendments as patch
 from xs2a_sandbox.features.compare.reports import suggest_ignores as ignore_suggestion
@@ -214,8 +214,8 @@ def test_rules_of_no_use_are_told_in_every_form(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["\x1b[31mred", "a\x00b", "\x7f", "\u202eevil", "\ud800", "\ufeff"])
 def test_what_a_terminal_would_obey_is_written_out(text: str) -> None:
-    assert printable(text).isprintable()
-    assert printable("plain ünï\nline") == "plain ünï\nline"
+    assert make_printable(text).isprintable()
+    assert make_printable("plain ünï\nline") == "plain ünï\nline"
 
 
 BODIES = st.sampled_from(

@@ -6,7 +6,7 @@ from functools import cache
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette import reader
 from xs2a_sandbox.cassette.answers import Action
-from xs2a_sandbox.cassette.dialect.references import unknown
+from xs2a_sandbox.cassette.dialect.references import check_known
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.model import ErrorAnswer, Operation, Pointer, Rule, SourcePlace, answers
 from xs2a_sandbox.documents import Schemas, yaml_reader
@@ -51,7 +51,7 @@ def check(
     raisers: dict[str, dict[str, None]] = {}
     everybody: list[Operation | Rule] = [*operations.values(), *rules]
     for by in everybody:
-        raising = _raising(by, handlers)
+        raising = _find_raising(by, handlers)
         raised |= {answer.error for _, answer in answers(by) if answer.error}
         raised |= set(by.otherwise.values()) if isinstance(by, Operation) else set()
         raised |= {step.error for step in (by.require.steps if by.require else ()) if step.error}
@@ -72,10 +72,12 @@ def check(
             yield error.origin.problem("unknown-error", text, key=True)
         for key, by_operation in (("status", error.statuses), ("code", error.codes), ("number", error.numbers)):
             for id in sorted(by_operation.keys() - {"default"} - gone.keys()):
-                yield from unknown(error.origin, "unknown-operation", id, operations, key, id, key=True)
+                yield from check_known(error.origin, "unknown-operation", id, operations, key, id, key=True)
 
 
-def _raising(by: Operation | Rule, handlers: Mapping[str, Handler]) -> Iterator[tuple[Pointer, str, frozenset[str]]]:
+def _find_raising(
+    by: Operation | Rule, handlers: Mapping[str, Handler]
+) -> Iterator[tuple[Pointer, str, frozenset[str]]]:
     """The handler and the actions, each with its place and what it raises."""
     if own := handlers.get(by.behaviour.handler or ""):
         yield ("handler",), own.name, own.with_options(by.behaviour.options or {}).raises

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects
-from xs2a_sandbox.cassette.evaluation.values import merged
+from xs2a_sandbox.cassette.evaluation.values import merge_patch
 from xs2a_sandbox.cassette.model import Cassette, Extension, Pointer, SourcePlace
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.documents.yaml_reader import Document
@@ -38,7 +38,7 @@ def foundation(dialect: Sequence[Cassette], folder: Path, read: Read, problems: 
     while extensions := _extensions(dialect, problems):
         base = _folder(extensions[0].dialect, above[-1])
         if base is None or base.resolve() in above:
-            problems.append(_unusable(extensions[0], base, above))
+            problems.append(_explain_unusable(extensions[0], base, above))
             break
         left_out |= _ids(dialect).union(*(extension.without for extension in extensions))
         notes += map(_Notes, extensions)
@@ -48,7 +48,7 @@ def foundation(dialect: Sequence[Cassette], folder: Path, read: Read, problems: 
         folders.insert(0, base)
         above.append(base.resolve())
     for note in notes:
-        problems += _idle(note)
+        problems += _find_idle(note)
     gone = {id: note.by.place("without", n) for note in notes for n, id in enumerate(note.by.without)}
     return Foundation(tuple(folders), tuple(layers), gone)
 
@@ -77,7 +77,7 @@ def _folder(name: str, above: Path) -> Path | None:
     return next((place for place in places if place.is_dir()), None)
 
 
-def _unusable(extension: Extension, base: Path | None, above: Sequence[Path]) -> Problem:
+def _explain_unusable(extension: Extension, base: Path | None, above: Sequence[Path]) -> Problem:
     if base is not None:
         names = [path.name for path in above[above.index(base.resolve()) :]]
         way = f", by way of {', '.join(names[1:])}" if names[1:] else ""
@@ -121,11 +121,11 @@ class _Changed(Document):
 def _change(document: Document, notes: Sequence[_Notes]) -> Document:
     """The document as the extensions have it, of which the first one is the highest."""
     for note in reversed(notes):
-        document = _changed_by(document, note)
+        document = _apply_extension(document, note)
     return document
 
 
-def _changed_by(document: Document, notes: _Notes) -> Document:
+def _apply_extension(document: Document, notes: _Notes) -> Document:
     by = notes.by
     if not isinstance(document.value, dict):
         return document
@@ -140,22 +140,22 @@ def _changed_by(document: Document, notes: _Notes) -> Document:
             id, handler = str(entry.get("id")), str(entry.get("handler"))
             notes.seen |= {(section, id), ("options", handler)}
             if (options := by.changes.get("options", {}).get(handler)) is not None and section == "operations":
-                entry = {**entry, "with": merged(entry.get("with"), options)}
+                entry = {**entry, "with": merge_patch(entry.get("with"), options)}
                 places[section, number, "with"] = ("changes", "options", handler)
             if (change := by.changes.get(section, {}).get(id)) is not None:
-                entry = merged(entry, change)
+                entry = merge_patch(entry, change)
                 places[section, number] = ("changes", section, id)
                 notes.exemplified |= {(section, id)} if "examples" in change else set()
             entries[number] = entry
     if isinstance(errors := value.get("errors"), dict):
         notes.seen |= {("errors", name) for name in errors}
         ours = {name: change for name, change in by.changes.get("errors", {}).items() if name in errors}
-        value["errors"] = merged(errors, ours)
+        value["errors"] = merge_patch(errors, ours)
         places |= {("errors", name): ("changes", "errors", name) for name in ours}
     return _Changed(document.file, value, document.lines, document.root, document, by, places) if places else document
 
 
-def _idle(notes: _Notes) -> Iterator[Problem]:
+def _find_idle(notes: _Notes) -> Iterator[Problem]:
     """The problems with names that the dialect below does not have."""
     extension, seen = notes.by, notes.seen
     mentions: list[tuple[str, str, Pointer, set[str]]]

@@ -8,7 +8,7 @@ from xs2a_sandbox.cassette.answers import ResponseTemplate
 from xs2a_sandbox.cassette.dialect import error_table, quirks, references, request_ids
 from xs2a_sandbox.cassette.dialect.foundation import Foundation, foundation
 from xs2a_sandbox.cassette.dialect.layer_files import Layer, folder_of, read_layers, read_path
-from xs2a_sandbox.cassette.dialect.overlap import Rank, clashes, overlaps, shadowed
+from xs2a_sandbox.cassette.dialect.overlap import Rank, clashes, find_shadowed, overlaps
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.model import (
     Cassette,
@@ -116,7 +116,7 @@ def check(
         problems += merge.lay(layer, number)
     quirks_on = [cassette for layer in parsed for cassette in layer if cassette.is_quirk]
     merge.finish(quirks_on)
-    dangling = list(_dangling(merge, schemas, handlers, bank, below, quirks_on))
+    dangling = list(_find_dangling(merge, schemas, handlers, bank, below, quirks_on))
     # What a file that cannot be read defines is not known, so nothing that it may define is called missing.
     problems += dangling if is_readable else [p for p in dangling if p.code not in _NEEDS_ALL]
     if not is_readable:
@@ -129,11 +129,11 @@ def check(
     operations = merge.operations
     owned = [r for r in merge.rules.values() if not r.rule.operation or r.rule.operation in operations]
     starts = beginnings(operation.pattern for operation in operations.values())
-    ranked = _strongest_first(owned, operations, starts)
+    ranked = _sort_by_strength(owned, operations, starts)
     problems += overlaps(ranked, operations)
     if merge.every_error is None:
         return None, problems
-    replaced = [*merge.replaced, *(p for p in shadowed(ranked, operations) if _differ(*p, "respond", "sequence"))]
+    replaced = [*merge.replaced, *(p for p in find_shadowed(ranked, operations) if _differ(*p, "respond", "sequence"))]
     tapes = {cassette.file: cassette.recorded for layer in parsed for cassette in layer if cassette.recorded}
     dialect = next((folder_of(path).name for layer in layers for path in layer), "")
     interface = Interface(
@@ -145,7 +145,7 @@ def check(
         every_error=merge.every_error,
         layers=merge.heights | {r.rule.id: r.layer for r in owned},
         tapes=tapes,
-        silent=_silent(dialect, parsed, 1 + len(below.layers)) if tapes else frozenset(),
+        silent=_find_silent(dialect, parsed, 1 + len(below.layers)) if tapes else frozenset(),
         dialect=dialect,
         replaced=tuple(sorted(replaced, key=lambda pair: pair[0].id)),
         foundation=below.folders,
@@ -182,7 +182,7 @@ class _Merge:
         both: list[Operation | Rule] = []
         for cassette in layer:
             both += (*cassette.operations, *cassette.rules)
-        entries = _unique("id", ((entry.id, entry) for entry in both), problems)
+        entries = _collect_unique("id", ((entry.id, entry) for entry in both), problems)
         problems += quirks.check_order(layer)
         given = [cassette for cassette in layer if self._takes_options(cassette, entries)]
         for cassette in given:
@@ -202,7 +202,7 @@ class _Merge:
             if self.rules[id].rule.tape and _differ(self.rules[id].rule, rules[id].rule, "match", "respond", "sequence")
         ]
         self.rules |= rules
-        self.errors |= _unique("error", ((entry.name, entry) for c in layer for entry in c.errors), problems)
+        self.errors |= _collect_unique("error", ((entry.name, entry) for c in layer for entry in c.errors), problems)
         problems += _twice(layer)
         for cassette in layer:
             self._every_request = cassette.every_request or self._every_request
@@ -247,7 +247,7 @@ class _Merge:
         }
 
 
-def _dangling(
+def _find_dangling(
     merge: _Merge,
     schemas: Schemas,
     handlers: Mapping[str, Handler],
@@ -283,13 +283,13 @@ def with_rules(
     problems: list[Problem] = []
     layered: dict[str, Layered] = {}
     for number, layer in enumerate(added, 1 + max(interface.layers.values(), default=0)):
-        entries = _unique("id", ((rule.id, rule) for one in layer for rule in one.rules), problems)
+        entries = _collect_unique("id", ((rule.id, rule) for one in layer for rule in one.rules), problems)
         layered |= {id: Layered(rule, number) for id, rule in entries.items()}
     operations, rules = interface.operations, [one.rule for one in layered.values()]
     problems += references.check(operations, rules, interface.errors, schemas, handlers, bank, {})
     starts = beginnings(operation.pattern for operation in operations.values())
     owned = [one for one in layered.values() if not one.rule.operation or one.rule.operation in operations]
-    ranked = _strongest_first(owned, operations, starts)
+    ranked = _sort_by_strength(owned, operations, starts)
     problems += overlaps(ranked, operations)
     if problems:
         raise Unreadable(problems)
@@ -302,19 +302,19 @@ def with_rules(
     )
 
 
-def _strongest_first(
+def _sort_by_strength(
     rules: Iterable[Layered], operations: Mapping[str, Operation], starts: Collection[str]
 ) -> list[tuple[Rule, Rank]]:
     ranked = [(one.rule, one.rank(operations, starts)) for one in rules]
     # What changes an answer comes before who gives it.
-    return sorted(ranked, key=lambda pair: (*_descending(pair[1]), pair[0].behaviour.amend is None, pair[0].id))
+    return sorted(ranked, key=lambda pair: (*_invert(pair[1]), pair[0].behaviour.amend is None, pair[0].id))
 
 
 def _differ(left: Rule, right: Rule, *keys: str) -> bool:
     return any(left.origin.written.get(key) != right.origin.written.get(key) for key in keys)
 
 
-def _silent(dialect: str, parsed: Sequence[Sequence[Cassette]], count: int) -> frozenset[str]:
+def _find_silent(dialect: str, parsed: Sequence[Sequence[Cassette]], count: int) -> frozenset[str]:
     """`count` are the layers of the dialect."""
     if {cassette.dialect for layer in parsed for cassette in layer if cassette.dialect} == {dialect}:
         return frozenset()
@@ -352,12 +352,12 @@ def _foundation(
     return foundation(parsed[0], folder, read, problems)
 
 
-def _descending(rank: Rank) -> Rank:
+def _invert(rank: Rank) -> Rank:
     layer, priority, path, strength = rank
     return (-layer, -priority, tuple(-kind for kind in path), -strength)
 
 
-def _unique[Entry: Operation | Rule | ErrorAnswer](
+def _collect_unique[Entry: Operation | Rule | ErrorAnswer](
     kind: str, entries: Iterable[tuple[str, Entry]], problems: list[Problem]
 ) -> dict[str, Entry]:
     """The entries of one layer by their ids or, where that is their `kind` of name, by that of an error."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from xs2a_sandbox.cassette.evaluation.values import canonical, comparable, same
+from xs2a_sandbox.cassette.evaluation.values import canonical, is_equal, make_comparable
 from xs2a_sandbox.cassette.matchers import OPERATORS, Constraint, RequestPart
 from xs2a_sandbox.cassette.model import Operation, Rule
 from xs2a_sandbox.cassette.path_pattern import LITERAL, Pattern
@@ -26,7 +26,7 @@ def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operat
         if stronger.behaviour.amend:
             continue  # whoever is weaker answers all the same
         if rank == weaker_rank:
-            if not _disjoint(stronger, weaker, operations):
+            if not _are_disjoint(stronger, weaker, operations):
                 text = f"can fit the same request as {stronger.id!r} ({stronger.origin.place}) and neither is stronger"
                 text += "; give one a priority, or make them exclude each other"
                 problems.append(weaker.origin.problem("ambiguous", f"the rule {weaker.id!r} {text}", ("id",)))
@@ -41,11 +41,11 @@ def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operat
 def meetings(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Rule]]:
     """The pairs, in the order of the rules, of which nothing proves that no request can fit both."""
     for (one, _), (other, _) in _pairs([(_position(rule, {}), (0, 0, (), 0)) for rule in rules], {}):
-        if not _disjoint(one, other, {}):
+        if not _are_disjoint(one, other, {}):
             yield one, other
 
 
-def shadowed(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operation]) -> list[tuple[Rule, Rule]]:
+def find_shadowed(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operation]) -> list[tuple[Rule, Rule]]:
     """Recorded rules all of whose requests a recorded rule of a later layer answers, each with that one."""
     layers = {rule.id: rank[0] for rule, rank in rules if rule.tape}
     if len(set(layers.values())) < 2:
@@ -111,11 +111,11 @@ def _pairs(
         for other_layer, other_pattern in groups if pattern.names else [(layer, pattern), *open_groups]:
             right = groups[other_layer, other_pattern]
             if layer == other_layer and pattern.overlaps(other_pattern):
-                for position, other in _near(rules, left, right):
+                for position, other in _find_near(rules, left, right):
                     yield rules[position], rules[other]
 
 
-def _near(rules: Sequence[tuple[Rule, Rank]], left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
+def _find_near(rules: Sequence[tuple[Rule, Rank]], left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
     for mine, ours in _by_places(rules, left).items():
         for theirs, others in _by_places(rules, right).items():
             shared = tuple(place for place in mine if place in theirs)
@@ -149,7 +149,7 @@ def _methods(rule: Rule, operations: Mapping[str, Operation]) -> frozenset[str]:
     return frozenset([operations[rule.operation].method]) if rule.operation else rule.methods
 
 
-def _disjoint(left: Rule, right: Rule, operations: Mapping[str, Operation]) -> bool:
+def _are_disjoint(left: Rule, right: Rule, operations: Mapping[str, Operation]) -> bool:
     """Tells if no request can fit both, as far as their paths, methods and matchers prove it."""
     if left.operation and right.operation and left.operation != right.operation:
         return True
@@ -169,7 +169,7 @@ def _exclude(left: Constraint, right: Constraint) -> bool:
         return True
     for low, high in ((left, right), (right, left)):
         floor, ceiling = _bound_value(low, "gt", "gte"), _bound_value(high, "lt", "lte")
-        if floor and ceiling and (pair := comparable(floor[1], ceiling[1])):
+        if floor and ceiling and (pair := make_comparable(floor[1], ceiling[1])):
             strict = floor[0] == "gt" or ceiling[0] == "lt"
             if pair[0] > pair[1] or (pair[0] == pair[1] and strict):
                 return True
@@ -212,7 +212,7 @@ def subsumes(stronger: Rule, weaker: Rule, operations: Mapping[str, Operation]) 
 
 def _implies(narrow: Constraint, wide: Constraint) -> bool:
     """Tells if every value that fits `narrow` fits `wide`."""
-    if same(narrow.spec, wide.spec):
+    if is_equal(narrow.spec, wide.spec):
         return True
     if narrow.values and wide.values and set(wide.spec) <= {"equals", "in"}:
         return narrow.values <= wide.values

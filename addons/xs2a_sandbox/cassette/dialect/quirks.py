@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from xs2a_sandbox.bundled import bundled, dialects
-from xs2a_sandbox.cassette.evaluation.values import merged
+from xs2a_sandbox.cassette.evaluation.values import merge_patch
 from xs2a_sandbox.cassette.handler import Handler, complaints, gaps
 from xs2a_sandbox.cassette.model import Cassette, Operation, Rule
 from xs2a_sandbox.documents import yaml_reader
@@ -20,7 +20,7 @@ def with_options[Entry: Operation | Rule](by: Entry, options: Mapping[str, Mappi
     behaviour = by.behaviour
     if (change := options.get(behaviour.handler or "")) is None or (isinstance(by, Rule) and behaviour.options is None):
         return by
-    return replace(by, behaviour=replace(behaviour, options=merged(behaviour.options, change)))
+    return replace(by, behaviour=replace(behaviour, options=merge_patch(behaviour.options, change)))
 
 
 def below_options[Entry: Operation | Rule](by: Entry, options: Mapping[str, Mapping[str, Any]]) -> Entry:
@@ -29,13 +29,13 @@ def below_options[Entry: Operation | Rule](by: Entry, options: Mapping[str, Mapp
     if (change := options.get(behaviour.handler or "")) is None or (isinstance(by, Rule) and behaviour.options is None):
         return by
     # A null takes out what is below; here there is nothing that it could take out.
-    given = merged(None, change)
-    return replace(by, behaviour=replace(behaviour, options=merged(given, behaviour.options or {})))
+    given = merge_patch(None, change)
+    return replace(by, behaviour=replace(behaviour, options=merge_patch(given, behaviour.options or {})))
 
 
 def with_own_options(operation: Operation, options: Mapping[str, Any]) -> Operation:
     behaviour = operation.behaviour
-    return replace(operation, behaviour=replace(behaviour, options=merged(behaviour.options, options)))
+    return replace(operation, behaviour=replace(behaviour, options=merge_patch(behaviour.options, options)))
 
 
 def check_operation_options(
@@ -112,7 +112,7 @@ def check_order(layer: Sequence[Cassette]) -> Iterator[Problem]:
         ):
             for name in first.keys() & second.keys():
                 mine, theirs = first[name], second[name]
-                if merged(merged(None, mine), theirs) != merged(merged(None, theirs), mine):
+                if merge_patch(merge_patch(None, mine), theirs) != merge_patch(merge_patch(None, theirs), mine):
                     text = f"{one.file}, in the same layer, changes the same options of {name!r} to other values"
                     yield other.place.problem("duplicate-id", text, ("changes", section, name), key=True)
 

@@ -29,12 +29,14 @@ def check(
         owner = by if isinstance(by, Operation) else operations.get(by.operation or "")
         if isinstance(by, Operation):
             for parameter, name in by.otherwise.items():
-                yield from unknown(origin, "unknown-error", name, errors, "otherwise", parameter, gone=gone)
+                yield from check_known(origin, "unknown-error", name, errors, "otherwise", parameter, gone=gone)
                 if parameter not in by.pattern.names:
                     text = f"the path {by.pattern.text} has no parameter {parameter}"
                     yield origin.problem("where", text, ("otherwise", parameter), key=True)
         elif by.operation:
-            yield from unknown(origin, "unknown-operation", by.operation, operations, "match", "operation", gone=gone)
+            yield from check_known(
+                origin, "unknown-operation", by.operation, operations, "match", "operation", gone=gone
+            )
             for place in (c.place for c in by.constraints if owner and c.place.part == "where"):
                 if owner and place.name not in owner.pattern.names:
                     text = f"the path {owner.pattern.text} has no parameter {place.name}"
@@ -43,18 +45,18 @@ def check(
         for number, step in enumerate(by.require.steps if by.require else ()):
             at = ("require", number) if is_list else ("require",)
             for name in possible_names(step.schema, owner):
-                yield from unknown(origin, "unknown-schema", name, schemas, *at, "body", "schema")
+                yield from check_known(origin, "unknown-schema", name, schemas, *at, "body", "schema")
             if step.error:
-                yield from unknown(origin, "unknown-error", step.error, errors, *at, "error", gone=gone)
+                yield from check_known(origin, "unknown-error", step.error, errors, *at, "error", gone=gone)
         if behaviour.handler:
             if (fitting := _handler_in_place(by, owner, operations, answering)) and behaviour.handler not in answering:
                 text = f"there is no handler {behaviour.handler!r}; that of the operation {fitting.id} is"
                 yield origin.problem("unknown-handler", f"{text} {fitting.behaviour.handler!r}", ("handler",))
             else:
-                yield from unknown(origin, "unknown-handler", behaviour.handler, answering, "handler")
+                yield from check_known(origin, "unknown-handler", behaviour.handler, answering, "handler")
         for status, schema in (behaviour.answers or {}).items():
             for name in possible_names(schema, owner):
-                yield from unknown(origin, "unknown-schema", name, schemas, "answers", status)
+                yield from check_known(origin, "unknown-schema", name, schemas, "answers", status)
         listed = names_by_status(by, owner)
         for below, answer in answers(by):
             by_status = isinstance(answer.status, int) and str(answer.status) not in listed
@@ -62,9 +64,9 @@ def check(
                 text = f"nulls: fill has no schema to go by: answers names none for {answer.status}"
                 yield origin.problem("unknown-schema", text, (*below, "nulls"))
             if answer.error:
-                yield from unknown(origin, "unknown-error", answer.error, errors, *below, "error", gone=gone)
+                yield from check_known(origin, "unknown-error", answer.error, errors, *below, "error", gone=gone)
             if answer.schema:
-                yield from unknown(origin, "unknown-schema", answer.schema, schemas, *below, "schema")
+                yield from check_known(origin, "unknown-schema", answer.schema, schemas, *below, "schema")
         if owner or by.pattern:
             yield from handler.check(by, owner, handlers, operations)
             yield from handler.check_actions(by, owner, handlers, operations)
@@ -98,7 +100,7 @@ def _is_for_the_same(rule: Rule, operation: Operation) -> bool:
     return operation.pattern.covers(rule.pattern)
 
 
-def unknown(
+def check_known(
     origin: SourcePlace,
     code: str,
     name: str,

@@ -40,7 +40,7 @@ def mistakes(pages: ScaPages) -> Iterator[tuple[Pointer, str]]:
     usual = bundled_pages().texts
     for language, texts in pages.texts.items():
         for name, text in texts.items():
-            if wrong := _wrong(text, usual[DEFAULT][name]):
+            if wrong := _check_template(text, usual[DEFAULT][name]):
                 yield ("texts", language, name), wrong
     for number, language in enumerate(pages.languages):
         if language not in {**usual, **pages.texts}:
@@ -54,7 +54,7 @@ def mistakes(pages: ScaPages) -> Iterator[tuple[Pointer, str]]:
                 yield ("colours", theme), text
 
 
-def _wrong(text: str, usual: str) -> str | None:
+def _check_template(text: str, usual: str) -> str | None:
     try:
         names = _placeholders(text)
     except ValueError as error:

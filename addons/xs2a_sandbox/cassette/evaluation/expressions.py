@@ -21,8 +21,8 @@ from jinja2.visitor import NodeTransformer
 
 from xs2a_sandbox.cassette.evaluation import work
 from xs2a_sandbox.cassette.evaluation.id_form import is_form
-from xs2a_sandbox.cassette.evaluation.values import as_time, merged, to_text
-from xs2a_sandbox.cassette.evaluation.work import WORK, Work, counted, meter, size, spend, weighed
+from xs2a_sandbox.cassette.evaluation.values import as_time, merge_patch, to_text
+from xs2a_sandbox.cassette.evaluation.work import WORK, Work, charge, charge_entries, meter, size, spend
 from xs2a_sandbox.errors import ExpressionError
 
 FILTERS = frozenset(
@@ -71,7 +71,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         return member(obj, argument)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        weigh = counted if operator == "+" else weighed
+        weigh = charge_entries if operator == "+" else charge
         weigh(left)
         weigh(right)
         if operator == "*":
@@ -178,7 +178,7 @@ def _string(value: Any) -> str | None:
 def _map(context: Context, values: Iterable[Any], *args: Any, **keywords: Any) -> Iterator[Any]:
     total = 0
     for value in do_map(context, values, *args, **keywords):
-        weighed(value)
+        charge(value)
         total += size(value, MAX_SIZE)
         if total > 10 * MAX_SIZE:
             raise SecurityError(f"a list of more than {10 * MAX_SIZE} characters and entries")
@@ -367,7 +367,7 @@ def _compile_merge(parts: Any) -> Render:
 
     def merge(scope: Scope) -> Any:
         first, *others = [part for part in render(parts, scope) if part is not None] or [None]
-        return reduce(merged, others, first)
+        return reduce(merge_patch, others, first)
 
     return merge
 
@@ -445,11 +445,11 @@ def _parse(text: str, source: str) -> list[nodes.Expr]:
     except TemplateSyntaxError as error:
         raise ExpressionError(f"{error.message} in {source!r}") from None
     except (RecursionError, ValueError) as error:
-        raise _unreadable(error, source) from None
+        raise _wrap_error(error, source) from None
     return [part for output in template.body if isinstance(output, nodes.Output) for part in output.nodes]
 
 
-def _unreadable(error: Exception, source: str) -> ExpressionError:
+def _wrap_error(error: Exception, source: str) -> ExpressionError:
     excerpt = source if len(source) <= 100 else source[:99] + "…"
     what = str(error) if isinstance(error, ValueError) else "nested too deeply, or too long,"
     return ExpressionError(f"{what} in {excerpt!r}")
@@ -512,7 +512,7 @@ def _compile(
     except (TemplateSyntaxError, AssertionError) as error:
         raise ExpressionError(f"{error} in {source!r}") from None
     except (RecursionError, MemoryError, SyntaxError) as error:
-        raise _unreadable(error, source) from None
+        raise _wrap_error(error, source) from None
 
     def evaluate(scope: Scope) -> Any:
         context = template.new_context(scope, shared=True)

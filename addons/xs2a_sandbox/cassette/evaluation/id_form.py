@@ -27,7 +27,7 @@ def is_form(text: object) -> bool:
     return isinstance(text, str) and re.fullmatch(PATTERN, text) is not None
 
 
-def made(form: str, uuid: Callable[[], str], text: Callable[[str, int], str]) -> str:
+def make_id(form: str, uuid: Callable[[], str], text: Callable[[str, int], str]) -> str:
     """An id in that form; `text` gives so many characters of an alphabet. Raises ValueError where it is no form."""
     if form == UUID:
         return uuid()

@@ -34,12 +34,12 @@ def canonical(value: Any, textual: bool = False) -> Any:
     return ("null",) if value is None else None
 
 
-def same(left: Any, right: Any) -> bool:
+def is_equal(left: Any, right: Any) -> bool:
     """Equal as JSON: numbers by value, and true is not 1."""
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
+        return left.keys() == right.keys() and all(is_equal(value, right[key]) for key, value in left.items())
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
+        return len(left) == len(right) and all(map(is_equal, left, right))
     return type(left) in _SCALARS and canonical(left) == canonical(right)
 
 
@@ -51,10 +51,10 @@ def contains(whole: Any, part: Any) -> bool:
         )
     if isinstance(part, list):
         return isinstance(whole, list) and all(any(contains(entry, inner) for entry in whole) for inner in part)
-    return same(whole, part)
+    return is_equal(whole, part)
 
 
-def comparable(left: Any, right: Any) -> tuple[Any, Any] | None:
+def make_comparable(left: Any, right: Any) -> tuple[Any, Any] | None:
     """Both as decimals, else both as ISO dates or times, else nothing that could be ordered."""
     for read in (_as_decimal, _as_date, as_time):
         pair = read(left), read(right)
@@ -63,13 +63,13 @@ def comparable(left: Any, right: Any) -> tuple[Any, Any] | None:
     return None
 
 
-def apart(expected: Any, value: Any) -> float:
+def measure_distance(expected: Any, value: Any) -> float:
     """The distance of a value from the one that is expected."""
-    if same(expected, value):
+    if is_equal(expected, value):
         return 0.0
     if isinstance(value, str) and not isinstance(expected, dict | list):
         return words_apart(str(expected), value)
-    pair = comparable(expected, value)
+    pair = make_comparable(expected, value)
     return gap(*pair)[0] if pair else 1.0
 
 
@@ -100,7 +100,7 @@ def gap(left: Any, right: Any) -> tuple[float, str]:
     return min(1.0, difference / timedelta(days=365)), amount
 
 
-def merged(value: Any, patch: Any) -> Any:
+def merge_patch(value: Any, patch: Any) -> Any:
     """The value with a JSON Merge Patch applied to it."""
     if not isinstance(patch, Mapping):
         return patch
@@ -109,7 +109,7 @@ def merged(value: Any, patch: Any) -> Any:
         if change is None:
             result.pop(name, None)
         else:
-            result[name] = merged(result.get(name), change)
+            result[name] = merge_patch(result.get(name), change)
     return result
 
 

@@ -58,7 +58,7 @@ def spend(units: int) -> None:
         raise SecurityError(f"{text}; a list that several of them filter is filtered once, under let,")
 
 
-def weighed(value: Any) -> Any:
+def charge(value: Any) -> Any:
     """The value, once its entries and characters have been paid for, those inside included."""
     if type(value) is str:
         spend(1 + len(value) // _CHARACTERS)
@@ -67,12 +67,12 @@ def weighed(value: Any) -> Any:
     return value
 
 
-def counted(value: Any) -> Any:
+def charge_entries(value: Any) -> Any:
     """The value, once its entries have been paid for, whatever is inside them."""
     if isinstance(value, list | tuple | Mapping):
         spend(1 + len(value))
         return value
-    return weighed(value)
+    return charge(value)
 
 
 def meter(function: Callable[..., Any], *, is_shallow: bool = False) -> Callable[..., Any]:
@@ -82,19 +82,19 @@ def meter(function: Callable[..., Any], *, is_shallow: bool = False) -> Callable
     """
     # Jinja2 hands an environment or a context to some.
     first = 1 if hasattr(function, "jinja_pass_arg") else 0
-    weigh = counted if is_shallow else weighed
+    weigh = charge_entries if is_shallow else charge
 
     @wraps(function)
-    def paid(*arguments: Any, **keywords: Any) -> Any:
+    def charge_and_call(*arguments: Any, **keywords: Any) -> Any:
         spend(_CALL)
         values = [_one_by_one(value) if isinstance(value, Iterator) else value for value in arguments[first:]]
         for value in values[:1]:
             weigh(value)
         for value in (*values[1:], *keywords.values()):
-            weighed(value)
+            charge(value)
         return function(*arguments[:first], *values, **keywords)
 
-    return paid
+    return charge_and_call
 
 
 def _one_by_one(values: Iterator[Any]) -> Iterator[Any]:

@@ -147,7 +147,7 @@ class LiveReport:
         yield from (f"  {place}: ignored nothing ({why})" for place, why in made.unused)
         yield from (f"  {place}: its last day is over ({why})" for place, why in made.lapsed)
 
-    def cut(self) -> str | None:
+    def describe_cut(self) -> str | None:
         """Says which exchanges `report` has, where these are not all."""
         if any(len(kept) == _KEPT for kept in self._exchanges.values()):
             return f"the reports hold the first {_KEPT} exchanges that differ, and the first {_KEPT} that do not"

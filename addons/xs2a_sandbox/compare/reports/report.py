@@ -62,7 +62,7 @@ class Finding:
     @property
     def place(self) -> str:
         """`path` as text, or what stands for it outside of the body."""
-        return printable(self.where if self.path is None else pointer_text(self.path))
+        return make_printable(self.where if self.path is None else pointer_text(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class ComparedExchange:
     @property
     def request(self) -> str:
         side = self.sandbox or self.bank
-        return f"{side.method} {printable(side.target)}" if side else self.title
+        return f"{side.method} {make_printable(side.target)}" if side else self.title
 
     @property
     def worst(self) -> Severity | None:
@@ -243,7 +243,7 @@ class Report:
 def report(result: Result, bank: str, redact: Redact | None, question: Question = Question()) -> Report:
     """`bank` is the name or URL that is shown for it. Without `redact` everything is shown as it is."""
     return Report(
-        printable(bank),
+        make_printable(bank),
         tuple(exchange(made, number, redact) for number, made in enumerate(result.compared, 1)),
         result.skipped,
         tuple(map(_write, result.unused)),
@@ -263,7 +263,7 @@ def exchange(compared: Compared, number: int, redact: Redact | None) -> Compared
         masked = [_finding(difference, bank, sandbox, why) for difference, why in compared.masked]
     return ComparedExchange(
         number,
-        printable(compared.title),
+        make_printable(compared.title),
         compared.operation or UNKNOWN,
         compared.verdict,
         bank.entry if bank else None,
@@ -283,7 +283,7 @@ def refusal(exchange: ComparedExchange) -> str:
     return f"{both}, where a success was to be expected: no agreement"
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """The text without characters that a terminal would obey, XML refuse, or UTF-8 not write."""
     if text.isprintable():
         return text
@@ -293,11 +293,11 @@ def printable(text: str) -> str:
 def as_json(value: Any) -> str:
     """JSON of a value that `content.read` gave, numbers with their digits."""
     try:
-        return printable(to_json(value).decode())
+        return make_printable(to_json(value).decode())
     except RecursionError:
         return NOT_SHOWN
     except (ValueError, OverflowError):  # half a surrogate pair, a number beyond all bounds
-        return printable(json.dumps(value, ensure_ascii=False, default=str))
+        return make_printable(json.dumps(value, ensure_ascii=False, default=str))
 
 
 class _Shown:
@@ -309,7 +309,7 @@ class _Shown:
         self._raw: Content = body.read(entry.answer_body)
         self._content = body.read(self.entry.answer_body) if redact else self._raw
 
-    def raw(self, place: Pointer) -> Any:
+    def get_raw(self, place: Pointer) -> Any:
         """The value there before redaction."""
         return next(iter(at_pointer(self._raw.value, [str(step) for step in place])), None)
 
@@ -335,7 +335,7 @@ class _Shown:
 
     def header(self, name: str) -> str:
         values = self.entry.answer_headers.all(name)
-        return printable(", ".join(values)) if values else NOT_SHOWN
+        return make_printable(", ".join(values)) if values else NOT_SHOWN
 
     def header_name(self, name: str) -> str:
         """The header's name; of one that redaction took away only if it is made of words."""
@@ -382,14 +382,14 @@ def _finding(difference: Difference, bank: _Shown, sandbox: _Shown, why: str | N
         kind,
         means,
         severity,
-        printable(pointer_text(place)) + ("" if in_sandbox or kind == "drift" else "/…"),
+        make_printable(pointer_text(place)) + ("" if in_sandbox or kind == "drift" else "/…"),
         *_sides(text_of(mine), text_of(theirs)),
         pointer=place,
         bank_pointer=bank_place,
         by=difference.by,
         drift=_breach(difference, bank),
         why=why,
-        manner=manner(bank.raw(difference.bank_place), sandbox.raw(difference.place)) if is_scalar else None,
+        manner=manner(bank.get_raw(difference.bank_place), sandbox.get_raw(difference.place)) if is_scalar else None,
     )
 
 
@@ -401,7 +401,7 @@ def _breach(difference: Difference, bank: _Shown) -> str | None:
     shown, _, _ = bank.find(place)
     if bank.lacks(place):
         shown = (*shown, place[-1])  # a name of the schema's
-    return f"{printable(pointer_text(shown)) or 'the body'} {text}"
+    return f"{make_printable(pointer_text(shown)) or 'the body'} {text}"
 
 
 def _sides(bank: str, sandbox: str) -> tuple[str, str]:
@@ -421,7 +421,7 @@ def _length(value: Any) -> str:
 
 
 def _write(rule: IgnoreRule) -> tuple[str, str]:
-    return printable(rule.place), printable(rule.why)
+    return make_printable(rule.place), make_printable(rule.why)
 
 
 def _tally(exchanges: Iterable[ComparedExchange]) -> Tally:

@@ -13,7 +13,7 @@ from xs2a_sandbox.compare.loaded_answer import Ask
 from xs2a_sandbox.compare.masking import Ignoring
 from xs2a_sandbox.compare.payment_user import links as links_of
 from xs2a_sandbox.compare.reports.live import SPARED, LiveReport
-from xs2a_sandbox.compare.reports.report import printable
+from xs2a_sandbox.compare.reports.report import make_printable
 from xs2a_sandbox.compare.states import Move, ReportedState, SandboxSide
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.engine.destinations.journeys import Journey, Journeys, QueuePlace
@@ -145,7 +145,7 @@ class LiveComparison:
         try:
             raw = await bank(plain)
         except BankError as error:
-            failed = Compared.failed(to_bank.operation, to_bank.operation, error)
+            failed = Compared.from_failure(to_bank.operation, to_bank.operation, error)
             self.report.add(failed, self.report.show(failed))
             if not to_bank.is_read:
                 raise
@@ -212,7 +212,7 @@ class LiveComparison:
                     answered.keep_write()
             if compared:
                 if answered.source == "sandbox" and compared.bank and (link := next(links_of(compared.bank), None)):
-                    self.report.say(f"at the bank the payment user decides at {printable(link)}")
+                    self.report.say(f"at the bank the payment user decides at {make_printable(link)}")
                 loop = asyncio.get_running_loop()
                 self.report.add(compared, await loop.run_in_executor(self._worker, self.report.show, compared))
         except Exception:

@@ -23,7 +23,7 @@ from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import Engine, Parts
 from xs2a_sandbox.explain.candidates import place_of
-from xs2a_sandbox.explain.explanation import missed
+from xs2a_sandbox.explain.explanation import explain_miss
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.journal.journal import read_json
 from xs2a_sandbox.journal.log_line import LogEntry
@@ -239,7 +239,7 @@ def _why(engine: Engine, entry: Example, request: Request, exchange: LogEntry) -
         who = f", refused by {explained.by.candidate.entry.id} ({explained.by.candidate.place})"
     else:
         who = f": {explained.message}"
-    reason = missed(explained, own) if exchange.rule != own else None
+    reason = explain_miss(explained, own) if exchange.rule != own else None
     return f"{who}; {own} does not answer: {reason}" if reason else who
 
 

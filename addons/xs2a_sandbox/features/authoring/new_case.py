@@ -26,7 +26,7 @@ from xs2a_sandbox.documents.files import writing
 from xs2a_sandbox.documents.json_pointer import leaves
 from xs2a_sandbox.documents.yaml_writer import yaml_line, yaml_text
 from xs2a_sandbox.errors import ConfigError, UserMistake
-from xs2a_sandbox.explain.candidates import nearest
+from xs2a_sandbox.explain.candidates import find_nearest
 from xs2a_sandbox.explain.hints import free_id
 from xs2a_sandbox.features.authoring import lint
 from xs2a_sandbox.features.authoring.case_from_exchange import case_from
@@ -220,7 +220,7 @@ def _operation(interface: Interface, method: str, target: Target) -> tuple[Opera
     operations = list(interface.operations.values())
     lines = [
         f"  {one.entry.method} {one.entry.pattern.text} ({one.entry.id})"
-        for one in nearest(operations, interface, call, _SHOWN)
+        for one in find_nearest(operations, interface, call, _SHOWN)
         if isinstance(one.entry, Operation)
     ]
     raise UserMistake(f"no operation is {method} {path}; these come nearest:\n" + "\n".join(lines))

@@ -18,7 +18,7 @@ from xs2a_sandbox.compare import behaviour, masking
 from xs2a_sandbox.compare import steps as recorded_steps
 from xs2a_sandbox.compare.comparison import Against, Comparison, Result, Step
 from xs2a_sandbox.compare.payment_user import PaymentUser
-from xs2a_sandbox.compare.reports.report import Question, Report, printable, report
+from xs2a_sandbox.compare.reports.report import Question, Report, make_printable, report
 from xs2a_sandbox.config import RealBank, Settings, load_settings
 from xs2a_sandbox.engine import Engine
 from xs2a_sandbox.engine.build import build
@@ -126,7 +126,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
             "noise_reads": flags.noise_reads,
             "allow_writes": flags.allow_writes,
             "payment_user": PaymentUser(
-                lambda text: click.echo(printable(text), err=True), flags.sca_timeout, count_down=_count_down()
+                lambda text: click.echo(make_printable(text), err=True), flags.sca_timeout, count_down=_count_down()
             ),
             "redact": redactor.entry if redactor else None,
             "is_redacted": any(tape.is_redacted for tape in tapes),
@@ -145,7 +145,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
         index = Index(engine.interface)
         after = entries if flags.asks_nobody else [one.bank for one in result.compared if one.bank]
         chains = behaviour.chains(before, index), behaviour.chains(after, index)
-        names = printable(str(flags.behaviour)), printable(title)
+        names = make_printable(str(flags.behaviour)), make_printable(title)
         made = replace(made, behaviour=behaviour.behaviour(*names, *chains))
 
     def amended(layer: Path) -> Report:

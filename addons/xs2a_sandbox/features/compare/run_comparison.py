@@ -31,5 +31,5 @@ class RunComparison(RunPart):
                 yield f"  report: {file}"
             except ConfigError as error:
                 yield f"  {error}"
-        if self._files and (cut := self._live.cut()):
+        if self._files and (cut := self._live.describe_cut()):
             yield f"  {cut}"

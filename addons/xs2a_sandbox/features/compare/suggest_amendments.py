@@ -13,7 +13,7 @@ from xs2a_sandbox.cassette.amend import EVERY
 from xs2a_sandbox.cassette.evaluation.expressions import is_plain
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.compare.diff import IDENTIFIERS, by_key
-from xs2a_sandbox.compare.reports.report import NOT_SHOWN, UNKNOWN, ComparedExchange, Finding, Report, printable
+from xs2a_sandbox.compare.reports.report import NOT_SHOWN, UNKNOWN, ComparedExchange, Finding, Report, make_printable
 from xs2a_sandbox.compare.states import STATES
 from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.documents.json_pointer import Pointer, at_pointer, parse_pointer, pointer_text
@@ -119,7 +119,7 @@ def left(before: Report, after: Report) -> dict[str, tuple[str, ...]]:
 def _line(finding: Finding) -> str:
     bank, sandbox = (text[:_LONGEST] for text in (finding.bank, finding.sandbox))
     line = f"{finding.severity} {finding.kind} at {finding.place or 'the body'}: bank {bank}, sandbox {sandbox}"
-    return printable(line).replace("\n", " ")
+    return make_printable(line).replace("\n", " ")
 
 
 class _Answered:

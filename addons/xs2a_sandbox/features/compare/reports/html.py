@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from xs2a_sandbox.compare.difference import SEVERITIES, Severity
-from xs2a_sandbox.compare.reports.report import NOT_SHOWN, ComparedExchange, Report, as_json, printable, refusal
+from xs2a_sandbox.compare.reports.report import NOT_SHOWN, ComparedExchange, Report, as_json, make_printable, refusal
 from xs2a_sandbox.documents.html_templates import environment
 from xs2a_sandbox.documents.json_pointer import Pointer
 from xs2a_sandbox.http import body as content
@@ -70,8 +70,8 @@ def _requests(against: str, exchange: ComparedExchange) -> dict[str, list[str]]:
 
 
 def _request(entry: Exchange) -> Iterator[str]:
-    yield printable(f"{entry.method} {entry.target}")
-    yield from (printable(f"{name}: {value}") for name, value in entry.headers)
+    yield make_printable(f"{entry.method} {entry.target}")
+    yield from (make_printable(f"{name}: {value}") for name, value in entry.headers)
     if entry.body:
         yield ""
         yield from (line for line, _ in islice(_lines(entry.body, Marks({}, set())), _MOST_LINES))
@@ -107,13 +107,13 @@ def _head(exchange: ComparedExchange, entry: Exchange) -> Iterator[tuple[str, Se
     yield f"HTTP {entry.status}", status
     for name, value in entry.answer_headers:
         if severity := severities.get(name.lower()):
-            yield printable(f"{name}: {value}"), severity
+            yield make_printable(f"{name}: {value}"), severity
 
 
 def _lines(body: bytes, marks: Marks) -> Iterator[tuple[str, Severity | None]]:
     read = content.read(body)
     if read.kind != "json":
-        text = printable(read.value) if read.kind == "text" else f"({len(body)} bytes)"
+        text = make_printable(read.value) if read.kind == "text" else f"({len(body)} bytes)"
         for line in text.splitlines()[:_MOST_LINES]:
             yield line, marks.places.get(())
         return
