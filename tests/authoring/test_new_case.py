@@ -9,7 +9,7 @@ import pytest
 from tests.support.engine_client import Client, bundled_engine
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import yaml_reader
-from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.documents.yaml_writer import write_exactly
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.authoring.lint import check
@@ -60,7 +60,7 @@ def test_amounts_stay_as_they_are_written() -> None:
     body = {"amount": Decimal("12345678901234567.10"), "rate": Decimal("1.10"), "text": "1.10"}
     written = text(replace(draft, body=body, narrower={"body": {"/amount": Decimal("1.10")}}))
     (rule,) = yaml_reader.parse(written, Path("case.yaml")).value["rules"]
-    assert exactly(rule["respond"]["body"]) == exactly(body)
+    assert write_exactly(rule["respond"]["body"]) == write_exactly(body)
     assert "      # body: {/amount: 1.10}\n" in written
 
 

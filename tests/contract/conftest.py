@@ -81,7 +81,11 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
     async def open_others() -> None:
         for engine in built:  # none where all doors are left out
-            options = {"tell": engine.refused, "connections": Connections(engine.parts.limits), "engine": "mitmproxy"}
+            options = {
+                "tell": engine.report_refusal,
+                "connections": Connections(engine.parts.limits),
+                "engine": "mitmproxy",
+            }
             doors = proxy_doors(engine.answer, confdir, **options)
             await doors.start()
             others.append(doors)

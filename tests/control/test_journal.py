@@ -241,7 +241,7 @@ def test_what_was_shown_whole_can_be_read_again(body: bytes) -> None:
     response = Response(200, (("X-A", "1"), ("X-A", "2")), body, "truncate")
     engine.journal.add(Request("POST", "/s/ci/v1/x?y=1", Headers([("X-B", "3")]), body), response, exchange)
     (entry,) = engine.journal
-    document = jsonlib.loads(to_json(journal.whole(entry, entry)))
+    document = jsonlib.loads(to_json(journal.describe_whole(entry, entry)))
     again = journal.read(document)
     assert again.path == "/v1/x"
     assert again.headers.pairs == entry.headers.pairs

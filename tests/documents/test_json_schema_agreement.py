@@ -50,7 +50,7 @@ def values(node: Node, depth: int = 0) -> st.SearchStrategy[Any]:
     """Values that a schema nearly takes: most fit, each part of them may be anything."""
     if depth > _DEEPEST:
         return ANYTHING
-    return st.integers(0, 11).flatmap(lambda number: fitting(node.resolved(), depth) if number else ANYTHING)
+    return st.integers(0, 11).flatmap(lambda number: fitting(node.resolve(), depth) if number else ANYTHING)
 
 
 def fitting(node: Node, depth: int) -> st.SearchStrategy[Any]:
@@ -101,7 +101,7 @@ def objects(node: Node, depth: int) -> st.SearchStrategy[Any]:
     required = {name: properties[name] for name in schema.get("required", ()) if name in properties}
     whole = st.fixed_dictionaries(required, optional={n: s for n, s in properties.items() if n not in required})
     more = schema.get("additionalProperties")
-    names = texts(node.at(schema.get("propertyNames", {})).resolved().schema)
+    names = texts(node.at(schema.get("propertyNames", {})).resolve().schema)
     others = st.dictionaries(names, values(node.at(more if isinstance(more, dict) else {}), depth + 1), max_size=2)
     both = st.tuples(whole, others).map(lambda pair: {**pair[0], **pair[1]})
     return whole | both if more is not False else st.integers(0, 5).flatmap(lambda n: whole if n else both)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from xs2a_sandbox.documents.json_schema import Node, filling, listing
+from xs2a_sandbox.documents.json_schema import Node, make_filler, make_lister
 
 
 def a_node(schema: dict[str, Any], **others: Any) -> Node:
@@ -19,7 +19,7 @@ def test_order_is_the_schemas_and_strangers_follow_as_they_came() -> None:
     node = a_node({"properties": {"a": {}, "b": {"type": "string"}, "c": {"type": ["string", "null"]}}})
     strangers = [f"z{number}" for number in range(20)]
 
-    filled = filling(node)({**dict.fromkeys(strangers, 1), "b": "x"})
+    filled = make_filler(node)({**dict.fromkeys(strangers, 1), "b": "x"})
 
     assert list(filled) == ["a", "b", "c", *strangers]
     assert (filled["a"], filled["c"]) == (None, None)
@@ -48,29 +48,29 @@ def test_only_what_may_be_null_is_filled(member: Any, nullable: bool) -> None:
     defs = {"maybe": {"type": ["string", "null"]}, "surely": {"type": "string"}}
     node = a_node({"properties": {"m": member}, "$defs": defs}, other={"$defs": defs})
 
-    assert filling(node)({}) == ({"m": None} if nullable else {})
-    assert filling(node)({"m": "kept"}) == {"m": "kept"}
+    assert make_filler(node)({}) == ({"m": None} if nullable else {})
+    assert make_filler(node)({"m": "kept"}) == {"m": "kept"}
 
 
 def test_filling_goes_down_but_makes_nothing_up() -> None:
     inner = {"type": ["object", "null"], "properties": {"x": {}}}
     node = a_node({"properties": {"one": inner, "many": {"type": "array", "items": inner}}})
 
-    assert filling(node)({"one": {}, "many": [{}, None, {"x": 1}]}) == {
+    assert make_filler(node)({"one": {}, "many": [{}, None, {"x": 1}]}) == {
         "one": {"x": None},
         "many": [{"x": None}, None, {"x": 1}],
     }
-    assert filling(node)({}) == {"one": None}
-    assert filling(node)({"one": None, "many": "odd"}) == {"one": None, "many": "odd"}
+    assert make_filler(node)({}) == {"one": None}
+    assert make_filler(node)({"one": None, "many": "odd"}) == {"one": None, "many": "odd"}
     for odd in (None, [], "x", 1):
-        assert filling(node)(odd) == odd
+        assert make_filler(node)(odd) == odd
 
 
 def test_what_was_given_is_not_touched() -> None:
     node = a_node({"properties": {"a": {}, "b": {"type": "object", "properties": {"c": {}}}}})
     given: dict[str, Any] = {"b": {}}
 
-    filling(node)(given)
+    make_filler(node)(given)
 
     assert given == {"b": {}}
 
@@ -78,20 +78,20 @@ def test_what_was_given_is_not_touched() -> None:
 def test_a_schema_without_members_fills_nothing() -> None:
     for schema in ({}, {"type": "string"}, {"type": "array", "items": {"type": "string"}}):
         given = {"a": [1]}
-        assert filling(a_node(schema))(given) is given
+        assert make_filler(a_node(schema))(given) is given
 
 
 def test_the_first_branch_that_has_members_is_filled() -> None:
     node = a_node({"anyOf": [{"type": "null"}, {"properties": {"x": {}}}]})
 
-    assert filling(node)({}) == {"x": None}
-    assert filling(node)(None) is None
+    assert make_filler(node)({}) == {"x": None}
+    assert make_filler(node)(None) is None
 
 
 def test_members_that_are_not_listed_have_their_pointers() -> None:
     account = {"properties": {"iban": {}}}
     node = a_node({"properties": {"one": {"$ref": "other.schema.json"}, "many": {"items": account}}}, other=account)
-    unlisted = listing(node)
+    unlisted = make_lister(node)
 
     assert unlisted({"one": {"iban": 1, "size": 2}, "many": [{}, {"size": 3}], "more": {"deep": 1}}) == [
         "/one/size",
@@ -100,14 +100,14 @@ def test_members_that_are_not_listed_have_their_pointers() -> None:
     ]
     assert unlisted({"a/b": 1, "one": {"m~n": 1}}) == ["/a~1b", "/one/m~0n"]
     assert unlisted({"one": [{"size": 1}], "many": {"size": 1}}) == []
-    assert listing(a_node({"type": "object"}))({"any": 1}) == []
+    assert make_lister(a_node({"type": "object"}))({"any": 1}) == []
 
 
 def test_a_schema_that_holds_itself_is_filled_and_listed_all_the_way_down() -> None:
     maybe = {"anyOf": [{"$ref": "#"}, {"type": "null"}]}
     node = a_node({"type": "object", "properties": {"n": {}, "kid": maybe, "kids": {"type": "array", "items": maybe}}})
 
-    filled = filling(node)({"kid": {"kid": {"n": 1}}, "kids": [{"n": 2}, None]})
+    filled = make_filler(node)({"kid": {"kid": {"n": 1}}, "kids": [{"n": 2}, None]})
 
     assert filled == {
         "n": None,
@@ -115,7 +115,7 @@ def test_a_schema_that_holds_itself_is_filled_and_listed_all_the_way_down() -> N
         "kids": [{"n": 2, "kid": None}, None],
     }
     node = a_node({"properties": {"n": {}, "kid": {"$ref": "#"}, "kids": {"items": {"$ref": "#"}}}})
-    assert listing(node)({"kid": {"kid": {"odd": 1}}, "kids": [{"odd": 2}]}) == ["/kid/kid/odd", "/kids/0/odd"]
+    assert make_lister(node)({"kid": {"kid": {"odd": 1}}, "kids": [{"odd": 2}]}) == ["/kid/kid/odd", "/kids/0/odd"]
 
 
 def test_a_part_that_is_used_twice_is_looked_at_as_if_once() -> None:
@@ -126,4 +126,4 @@ def test_a_part_that_is_used_twice_is_looked_at_as_if_once() -> None:
             "properties": {"a": plain, "b": {"anyOf": [plain, {"properties": {"x": {}}}]}},
         }
     )
-    assert filling(node)({"b": {}}) == {"b": {"x": None}}
+    assert make_filler(node)({"b": {}}) == {"b": {"x": None}}

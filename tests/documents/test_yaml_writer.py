@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.documents.yaml_reader import parse
-from xs2a_sandbox.documents.yaml_writer import exactly, survives, yaml_line, yaml_text
+from xs2a_sandbox.documents.yaml_writer import survives, write_exactly, yaml_line, yaml_text
 
 ODD = [
     "", " ", "1", "1.10", "-0", "1e5", "1e99999", "0x1", "0123", "null", "~", "true", "NO", "2026-11-21", "12:30",
@@ -34,7 +34,7 @@ def test_every_value_is_read_as_it_was_written(value: Any) -> None:
 def test_a_line_is_read_as_the_same_value(value: Any) -> None:
     line = yaml_line({"value": value})
     assert "\n" not in line
-    assert exactly(parse(line, Path("line.yaml")).value) == exactly({"value": value})
+    assert write_exactly(parse(line, Path("line.yaml")).value) == write_exactly({"value": value})
 
 
 @pytest.mark.parametrize(
@@ -79,5 +79,5 @@ def test_it_is_pleasant_to_read() -> None:
 
 
 def test_one_text_for_one_value() -> None:
-    assert exactly({"a": 1, "b": Decimal("1.10")}) == exactly({"b": Decimal("1.10"), "a": 1})
-    assert len({exactly(value) for value in (Decimal("1.10"), Decimal("1.1"), "1.10", 1, True, "1", None)}) == 7
+    assert write_exactly({"a": 1, "b": Decimal("1.10")}) == write_exactly({"b": Decimal("1.10"), "a": 1})
+    assert len({write_exactly(value) for value in (Decimal("1.10"), Decimal("1.1"), "1.10", 1, True, "1", None)}) == 7

@@ -373,7 +373,10 @@ def test_a_body_that_is_too_large_is_refused_in_the_words_of_the_dialect(length:
     (tmp_path / "words.yaml").write_text(f"cassette: 1\n{words}\n")
     engine = an_engine(layers=[[tmp_path]])
     head = f"POST /v1/consents HTTP/1.1\r\nHost: b\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n".encode()
-    with opened(lambda: direct_door(engine.answer, tell=engine.refused, connections=Connections(USUAL))) as (door, _):
+    with opened(lambda: direct_door(engine.answer, tell=engine.report_refusal, connections=Connections(USUAL))) as (
+        door,
+        _,
+    ):
         answer = talk(door.port, head, b"a" * min(length, 2 * USUAL.body))
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b'"code":"TOO_MUCH"' in answer

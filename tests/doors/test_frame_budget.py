@@ -37,8 +37,8 @@ def test_any_number_of_answered_requests_is_free() -> None:
             body = wire([DataFrame(stream, b"{}"), DataFrame(stream, flags=("END_STREAM",))])
             assert counting.read(request(stream) + body) is None
         for _ in range(100):
-            counting.sent(500)
-            counting.answered()
+            counting.note_sent(500)
+            counting.note_answered()
     assert counting.read(PingFrame(0).serialize()) is None
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from xs2a_sandbox.doors.proxy_log import ProxyLog, unquoted, warn_of_break
+from xs2a_sandbox.doors.proxy_log import ProxyLog, drop_quoted, warn_of_break
 from xs2a_sandbox.http import Request
 
 CA = Path("/home/you/ca.pem")
@@ -91,4 +91,4 @@ def test_what_it_does_not_answer_is_a_warning(caplog: pytest.LogCaptureFixture) 
     ],
 )
 def test_what_mitmproxy_quotes_may_be_a_secret(text: str, shown: str) -> None:
-    assert unquoted(text) == shown
+    assert drop_quoted(text) == shown

@@ -154,7 +154,7 @@ def explain(
     except Refused as error:
         raise click.UsageError(str(error)) from None
     settings = load_settings(flags)
-    explained, note = (_offline(settings, request), "") if offline else _explained(settings, session, request)
+    explained, note = (_offline(settings, request), "") if offline else _explain(settings, session, request)
     if as_json:
         click.echo(json.dumps(explained, ensure_ascii=False, indent=2))
     else:
@@ -168,7 +168,7 @@ def _text(argument: str) -> str:
         raise click.BadParameter(f"{argument} is no text in UTF-8", param_hint="-d") from None
 
 
-def _explained(settings: Settings, session: str | None, request: DescribedRequest) -> tuple[dict[str, Any], str]:
+def _explain(settings: Settings, session: str | None, request: DescribedRequest) -> tuple[dict[str, Any], str]:
     """By the running sandbox; where none runs by the files, with a note that says so."""
     client = Client.of(settings, session)
     try:

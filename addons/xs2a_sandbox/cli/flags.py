@@ -131,6 +131,6 @@ def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return values
 
 
-def near(file: Path) -> Path:
+def shorten(file: Path) -> Path:
     """The file as it is called from here, where it is below."""
     return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file

@@ -59,7 +59,7 @@ def journal(number: int | None, session: str | None, plain: bool, as_json: bool,
     client = Client.of(load_settings(flags), number=Decimal)
     if number is not None:
         value: Mapping[str, Any] = client.exchange(number, plain=plain)
-        lines = _whole(value)
+        lines = _format_exchange(value)
     else:
         value = client.journal(plain=plain, **filters)
         lines = _list(value)
@@ -78,7 +78,7 @@ def _list(value: Mapping[str, Any]) -> Iterator[str]:
         yield "nothing in the journal" if not value["kept"] else f"none of the {value['kept']} exchanges is like that"
 
 
-def _whole(exchange: Mapping[str, Any]) -> Iterator[str]:
+def _format_exchange(exchange: Mapping[str, Any]) -> Iterator[str]:
     yield _line(exchange)
     yield from (f"    {text}" for text in (*exchange["warnings"], *exchange["nearest"]))
     yield ""

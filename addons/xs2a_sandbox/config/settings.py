@@ -77,7 +77,7 @@ def _from_file(file: Path) -> dict[str, Any]:
     except Unreadable as unreadable:
         secret = _SECRET.search(content.decode(errors="replace")) is not None
         # A key that is misspelled may be the password's.
-        problems = [_discreet(p) if secret or p.code == "unknown-key" else p for p in unreadable.problems]
+        problems = [_hide_secret(p) if secret or p.code == "unknown-key" else p for p in unreadable.problems]
         raise Unreadable(problems) from None
 
 
@@ -112,7 +112,7 @@ def _wording(complaint: Complaint, settings: Mapping[str, Any], file: Path) -> s
     return complaint.text
 
 
-def _discreet(problem: Problem) -> Problem:
+def _hide_secret(problem: Problem) -> Problem:
     """A file that holds a password is not quoted in what ends up in logs."""
     names_a_key = problem.code in ("unknown-key", "duplicate-key")
     if _SECRET.search(problem.source) and not names_a_key:

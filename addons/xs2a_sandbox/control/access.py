@@ -68,7 +68,7 @@ class Guard:
 
     def check_site(self, request: Request) -> None:
         """Refuses what comes from pages of other sites, or by a borrowed name. Raises Refused."""
-        if request.door == "direct" and (name := self._foreign_name(request)) is not None:
+        if request.door == "direct" and (name := self._find_foreign_name(request)) is not None:
             # A page of another site whose name was made to point here sends that name.
             text = f"{name or 'no host'} is not this sandbox: use localhost, or the host of --host or --public-url"
             raise Refused(403, "host-refused", text)
@@ -84,7 +84,10 @@ class Guard:
             text = f"its target names a place that speaks {request.scheme}, and this port does not"
             raise Refused(400, "target-refused", f"{text}, so this does not go to the bank")
         # At the proxy a request names the bank, which is checked there.
-        if request.door in ("direct", "tls") and (name := self._foreign_name(request, names, self.allowed)) is not None:
+        if (
+            request.door in ("direct", "tls")
+            and (name := self._find_foreign_name(request, names, self.allowed)) is not None
+        ):
             here = Origin.of(request.scheme, name)
             text = f"{name or 'no host'} is not this sandbox, so this does not go to the bank: use localhost"
             more = f"the host of --host or --public-url, or name it: --allow-origin {here or 'ORIGIN'}"
@@ -93,7 +96,7 @@ class Guard:
             text = "web pages of other sites cannot use the way to the bank; if it is your own, --allow-origin ORIGIN"
             raise Refused(403, "origin-refused", text)
 
-    def _foreign_name(
+    def _find_foreign_name(
         self, request: Request, names: Collection[str] = (), allowed: Collection[Origin] = ()
     ) -> str | None:
         """A host that the request names, in its target or its headers, and that is not ours; empty where it is none."""

@@ -138,7 +138,7 @@ class Control:
         return 200, document
 
     def put_document(self, request: ControlRequest) -> ControlAnswer:
-        collection, id = _writable(request)
+        collection, id = _check_writable(request)
         document = request.read()
         is_there = request.call.state.get(collection, id) is not None
         request.call.state.put(collection, id, document)
@@ -153,7 +153,7 @@ class Control:
 
     def happen(self, request: ControlRequest) -> ControlAnswer:
         """Lets something happen to a consent, payment or basket that its state machine has."""
-        collection, id = _writable(request)
+        collection, id = _check_writable(request)
         event = request.read().get("event")
         family = next((candidate for candidate in FAMILIES.values() if candidate.collection == collection), None)
         if family is None:
@@ -169,7 +169,7 @@ class Control:
         return 200, request.call.state.get(collection, id)
 
     def delete_document(self, request: ControlRequest) -> ControlAnswer:
-        collection, id = _writable(request)
+        collection, id = _check_writable(request)
         if request.call.state.get(collection, id) is None:
             raise _no_document(request)
         request.call.state.delete(collection, id)
@@ -183,10 +183,10 @@ class Control:
         return 200, {"sessions": [{"id": name, "documents": _count(kept[name])} for name in names]}
 
     def session_documents(self, request: ControlRequest) -> ControlAnswer:
-        return 200, {"id": request.names[0], "documents": _count(self._kept(request))}
+        return 200, {"id": request.names[0], "documents": _count(self._count_kept(request))}
 
     def forget_session(self, request: ControlRequest) -> ControlAnswer:
-        self._kept(request)
+        self._count_kept(request)
         self._forget_one(request, request.names[0])
         return 204, None
 
@@ -206,7 +206,7 @@ class Control:
         request.documents.reset(name)
         self._sandbox.begin_anew(name)
 
-    def _kept(self, request: ControlRequest) -> dict[str, int]:
+    def _count_kept(self, request: ControlRequest) -> dict[str, int]:
         name = request.names[0]
         if not is_session_name(name):
             raise Refused(400, "session-invalid", "session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -")
@@ -251,11 +251,11 @@ class Control:
         return 200, journal_view.one(request.journal, request.call, request.names[0])
 
     def send_again(self, request: ControlRequest) -> Later:
-        entry = journal_view.sendable(request.journal, request.names[0])
+        entry = journal_view.find_sendable(request.journal, request.names[0])
         return partial(journal_view.send_again, self._sandbox, entry)
 
     def compare_exchange(self, request: ControlRequest) -> Later:
-        entry = journal_view.comparable(request.journal, request.names[0])
+        entry = journal_view.find_comparable(request.journal, request.names[0])
         return partial(journal_view.compare, self._sandbox, entry, request.read())
 
     def clear_journal(self, request: ControlRequest) -> ControlAnswer:
@@ -270,7 +270,7 @@ def _own(collection: str) -> bool:
     return collection.startswith("_")
 
 
-def _writable(request: ControlRequest) -> tuple[str, str]:
+def _check_writable(request: ControlRequest) -> tuple[str, str]:
     collection, id = request.names
     if _own(collection):
         text = f"the collection {collection} is the sandbox's own; /_sandbox/clock and /_sandbox/reset change it"
@@ -482,7 +482,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "faults",
         "clear_faults",
         "Forgets the session's faults",
-        lambda control, request: (200, faults.forgotten(request.call)),
+        lambda control, request: (200, faults.forget_all(request.call)),
         {200: shapes.ForgottenShape},
     ),
     ControlRoute(
@@ -517,7 +517,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         "rules",
         "clear_rules",
         "Forgets all rules that were added to the session",
-        lambda control, request: (200, rules.forgotten(request.call)),
+        lambda control, request: (200, rules.forget_all(request.call)),
         {200: shapes.ForgottenShape},
     ),
     ControlRoute(

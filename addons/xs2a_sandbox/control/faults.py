@@ -58,7 +58,7 @@ def delete(call: Call, id: str) -> None:
         raise Refused(404, "fault-unknown", f"the session {call.session.id} has no fault {id}")
 
 
-def forgotten(call: Call) -> dict[str, Any]:
+def forget_all(call: Call) -> dict[str, Any]:
     return {"forgotten": SESSION_FAULTS.clear(call.state)}
 
 

@@ -54,7 +54,7 @@ def list_entries(journal: Journal, call: Call) -> dict[str, Any]:
         if plain_filter.name in query
     }
     limit = _number("limit", query["limit"]) if "limit" in query else LIMIT
-    search, after, plain = _search(call, values), since(call.request), _plain(query)
+    search, after, plain = _search(call, values), since(call.request), _is_plain(query)
     if search == Search(since=search.since):
         # None need be looked at but those that are shown.
         count, entries = journal.count_after(after), journal.entries(after, limit)
@@ -71,7 +71,7 @@ def list_entries(journal: Journal, call: Call) -> dict[str, Any]:
 def one(journal: Journal, call: Call, number: str) -> dict[str, Any]:
     """All of one exchange. Raises Refused."""
     entry = _entry(journal, number)
-    return whole(entry, _display(journal, entry, _plain(call.query)))
+    return describe_whole(entry, _display(journal, entry, _is_plain(call.query)))
 
 
 def since(request: Request) -> int:
@@ -80,7 +80,7 @@ def since(request: Request) -> int:
     return int(text) if _is_number(text) else 0
 
 
-def sendable(journal: Journal, number: str) -> Journaled:
+def find_sendable(journal: Journal, number: str) -> Journaled:
     """An exchange whose request can be sent again, however long its answer was. Raises Refused."""
     entry = _entry(journal, number)
     if entry.cut and len(entry.body) >= KEPT_BODY:
@@ -89,7 +89,7 @@ def sendable(journal: Journal, number: str) -> Journaled:
     return entry
 
 
-def comparable(journal: Journal, number: str) -> Journaled:
+def find_comparable(journal: Journal, number: str) -> Journaled:
     """An exchange that can be held against the bank. Raises Refused."""
     entry = _entry(journal, number)
     if entry.cut:
@@ -190,7 +190,7 @@ def summary(entry: Journaled, view: Journaled) -> dict[str, Any]:
     }
 
 
-def whole(entry: Journaled, view: Journaled) -> dict[str, Any]:
+def describe_whole(entry: Journaled, view: Journaled) -> dict[str, Any]:
     return {
         **summary(entry, view),
         "origin": view.origin,
@@ -246,7 +246,7 @@ def _display(journal: Journal, entry: Journaled, plain: bool) -> Journaled:
     return entry if plain else journal.displayed(entry)
 
 
-def _plain(query: Mapping[str, str]) -> bool:
+def _is_plain(query: Mapping[str, str]) -> bool:
     if query.get(PLAIN, "true") != "true":
         raise Refused(400, "query-invalid", "plain is asked for with plain=true, or not at all")
     return PLAIN in query

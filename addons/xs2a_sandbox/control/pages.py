@@ -48,7 +48,7 @@ class Pages:
             case "health":
                 return json_answer({"status": "up"})
             case "ready":
-                return await self._ready()
+                return await self._check_ready()
             case "docs":
                 # Markdown takes a moment to render, and some pages seconds to make: no other request waits for that.
                 return await asyncio.to_thread(_documentation, request, segments[2:])
@@ -56,7 +56,7 @@ class Pages:
         headers = (("Content-Type", "application/x-pem-file"), disposition)
         return Response(headers=headers, body=self._ca_file.read_bytes())
 
-    async def _ready(self) -> Response:
+    async def _check_ready(self) -> Response:
         try:
             await check(self._store)
             if self._recording:

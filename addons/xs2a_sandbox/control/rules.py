@@ -48,7 +48,7 @@ def delete(call: Call, id: str) -> None:
         raise Refused(404, "rules-unknown", f"nothing was added to the session {call.session.id} as {id}")
 
 
-def forgotten(call: Call) -> dict[str, Any]:
+def forget_all(call: Call) -> dict[str, Any]:
     return {"forgotten": SESSION_RULES.clear(call.state)}
 
 

@@ -132,17 +132,17 @@ class Writer:
         if key not in self.components["schemas"]:
             value = reduce(getitem, parse_pointer(pointer), self.schemas[name].document)
             self.components["schemas"][key] = {}  # now, because a schema may refer to itself
-            self.components["schemas"][key] = self.inlined({n: v for n, v in value.items() if n not in _LEFT_OUT}, name)
+            self.components["schemas"][key] = self.inline({n: v for n, v in value.items() if n not in _LEFT_OUT}, name)
         return {"$ref": f"#/components/schemas/{key}"}
 
-    def inlined(self, value: Any, name: str) -> Any:
+    def inline(self, value: Any, name: str) -> Any:
         if isinstance(value, list):
-            return [self.inlined(entry, name) for entry in value]
+            return [self.inline(entry, name) for entry in value]
         if isinstance(value, dict) and "$ref" in value:
             file, _, pointer = value["$ref"].partition("#")
             return value | self.schema(file.replace("../", "").removesuffix(SUFFIX) or name, pointer)
         if isinstance(value, dict):
-            return {member: self.inlined(inner, name) for member, inner in value.items()}
+            return {member: self.inline(inner, name) for member, inner in value.items()}
         return value
 
 

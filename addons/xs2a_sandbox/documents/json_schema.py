@@ -34,7 +34,7 @@ class Node:
     def at(self, schema: Any) -> "Node":
         return Node(schema, self.document, self.read)
 
-    def resolved(self) -> "Node":
+    def resolve(self) -> "Node":
         """The part that `$ref` leads to; a mapping in any case."""
         schema, document = self.schema, self.document
         while isinstance(schema, dict) and "$ref" in schema:
@@ -51,7 +51,7 @@ class Node:
 
     def below(self, step: str | int) -> Iterator["Node"]:
         """The parts that speak of what stands at that step."""
-        node = self.resolved()
+        node = self.resolve()
         properties = node.schema.get("properties", {})
         if step in properties:
             yield node.at(properties[step])
@@ -61,7 +61,7 @@ class Node:
             yield from branch.below(step)
 
     def takes_null(self) -> bool:
-        node = self.resolved()
+        node = self.resolve()
         if "const" in node.schema:
             return node.schema["const"] is None
         if "enum" in node.schema:
@@ -73,25 +73,25 @@ class Node:
         return not branches or any(branch.takes_null() for branch in branches)
 
 
-def filling(node: Node) -> Fill:
+def make_filler(node: Node) -> Fill:
     """Gives every unused member that may be null the value null, in the order of the schema."""
-    return _fill(node, {}) or _unchanged
+    return _fill(node, {}) or _leave_unchanged
 
 
-def listing(node: Node) -> Callable[[Any], list[str]]:
+def make_lister(node: Node) -> Callable[[Any], list[str]]:
     """Gives the JSON Pointers of members that the schema does not name."""
     visit = _visit(node, {})
 
-    def unlisted(value: Any) -> list[str]:
+    def find_unlisted(value: Any) -> list[str]:
         pointers: list[str] = []
         if visit:
             visit(value, "", pointers)
         return pointers
 
-    return unlisted
+    return find_unlisted
 
 
-def _unchanged(value: Any) -> Any:
+def _leave_unchanged(value: Any) -> Any:
     return value
 
 
@@ -100,13 +100,13 @@ def _fill(node: Node, begun: dict[int, Fill | None]) -> Fill | None:
 
     `begun` has the parts that were looked at, and `_unchanged` for those above it: a schema may lead back to them.
     """
-    node = node.resolved()
+    node = node.resolve()
     key = id(node.schema)
     if key not in begun:
-        begun[key] = _unchanged
+        begun[key] = _leave_unchanged
         begun[key] = _fill_of(node, begun)
-    elif begun[key] is _unchanged:
-        return lambda value: (begun[key] or _unchanged)(value)
+    elif begun[key] is _leave_unchanged:
+        return lambda value: (begun[key] or _leave_unchanged)(value)
     return begun[key]
 
 
@@ -142,19 +142,19 @@ def _fill_of(node: Node, begun: dict[int, Fill | None]) -> Fill | None:
     return fill_object
 
 
-def _passed_by(value: Any, pointer: str, pointers: list[str]) -> None:
+def _pass_by(value: Any, pointer: str, pointers: list[str]) -> None:
     pass
 
 
 def _visit(node: Node, begun: dict[int, _Visit | None]) -> _Visit | None:
     """None where the schema lists no members, now or below; `begun` as in `_fill`."""
-    node = node.resolved()
+    node = node.resolve()
     key = id(node.schema)
     if key not in begun:
-        begun[key] = _passed_by
+        begun[key] = _pass_by
         begun[key] = _visit_of(node, begun)
-    elif begun[key] is _passed_by:
-        return lambda value, pointer, pointers: (begun[key] or _passed_by)(value, pointer, pointers)
+    elif begun[key] is _pass_by:
+        return lambda value, pointer, pointers: (begun[key] or _pass_by)(value, pointer, pointers)
     return begun[key]
 
 
@@ -283,7 +283,7 @@ class Schema:
     def breaches(self, value: Any) -> Iterator[Breach]:
         """All that is wrong, each at its place and in words that do not hold the value."""
         for error in self._errors(value):
-            for each in _meant(error):
+            for each in _pick_meant(error):
                 complaint = of_body(each)
                 yield Breach(complaint.pointer, str(each.keyword), complaint.text)
 
@@ -292,8 +292,8 @@ class Schema:
         nodes = [self.node]
         for step in pointer:
             nodes = [below for node in nodes for below in node.below(step)]
-        resolved = [node.resolved() for node in nodes]
-        return [*resolved, *(branch.resolved() for node in resolved for branch in node.branches())]
+        resolved = [node.resolve() for node in nodes]
+        return [*resolved, *(branch.resolve() for node in resolved for branch in node.branches())]
 
     def complaint(self, body: Any) -> Complaint | None:
         """The first mistake, in words that follow the name of the member; None if the schema accepts the body."""
@@ -353,12 +353,12 @@ class Schema:
     @cached_property
     def fill(self) -> Fill:
         """A function that gives every unused member that may be null the value null, in the schema's order."""
-        return filling(self.node)
+        return make_filler(self.node)
 
     @cached_property
     def unlisted(self) -> Callable[[Any], list[str]]:
         """A function that gives the JSON Pointers of members that the schema does not name."""
-        return listing(self.node)
+        return make_lister(self.node)
 
     @property
     def node(self) -> Node:
@@ -386,11 +386,11 @@ def _meta_schema() -> Schema:
     return Schema("schema", {"$ref": f"{_JSON_SCHEMA}draft/2020-12/schema"}, lambda uri: {})
 
 
-def _meant(error: SchemaError) -> Iterator[SchemaError]:
+def _pick_meant(error: SchemaError) -> Iterator[SchemaError]:
     """The mistakes of the one branch that is meant, where only one is for such a type; else the error itself."""
     branches = [branch for branch in error.branches if not any(inner.keyword == "type" for inner in branch)]
     if len(branches) != 1:
         yield error
         return
     for inner in branches[0]:
-        yield from _meant(inner)
+        yield from _pick_meant(inner)

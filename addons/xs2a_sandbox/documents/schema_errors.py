@@ -120,7 +120,7 @@ def of_body(error: SchemaError) -> Complaint:
             name, missing = next((n, m) for n, names in rule.items() if n in value for m in names if m not in value)
             return Complaint((*pointer, missing), "missing-key", f"is required beside {name}")
         case "additionalProperties" | "unevaluatedProperties":
-            name = next(_unknown(value, schema), None)
+            name = next(_find_unknown(value, schema), None)
             if name is not None:
                 hint = did_you_mean(name, _keys(schema))
                 return Complaint((*pointer, name), "unknown-key", f"is not known there{hint}", True)
@@ -145,13 +145,13 @@ def of_file(error: SchemaError) -> Iterator[Complaint]:
     """The complaints about a value in a file, which is shown and may be a slip of the pen."""
     pointer, keyword, rule, value, schema = _parts(error)
     if error.is_name:
-        what = f"the key {value} {_wrong(keyword, rule, value, schema)}"
+        what = f"the key {value} {_describe_wrong(keyword, rule, value, schema)}"
         yield Complaint((*pointer, value), "wrong-value", what, True)
         return
     match keyword:
         case "additionalProperties" | "unevaluatedProperties":
             names = _keys(schema)
-            for key in _unknown(value, schema):
+            for key in _find_unknown(value, schema):
                 hint = did_you_mean(key, names - value.keys()) or _choices(names - value.keys())
                 yield Complaint((*pointer, key), "unknown-key", f"unknown key {key}{hint}", True)
         case "required":
@@ -170,14 +170,14 @@ def of_file(error: SchemaError) -> Iterator[Complaint]:
             pattern = schema.get("pattern") if "string" in kinds else None
             if pattern and isinstance(value, int | Decimal) and not re.search(pattern, str(value)):
                 # Quotes alone would not mend it.
-                yield Complaint(pointer, "wrong-type", _unlike(pattern, value, schema))
+                yield Complaint(pointer, "wrong-type", _describe_unlike(pattern, value, schema))
                 return
             yield Complaint(pointer, "wrong-type", _none_of(map(_KINDS.__getitem__, kinds), value, (), kinds))
         case "enum" | "const":
             allowed = rule if keyword == "enum" else [rule]
             yield Complaint(pointer, "wrong-value", _none_of(map(_write, allowed), value, allowed))
         case _:
-            yield Complaint(pointer, "wrong-value", _wrong(keyword, rule, value, schema))
+            yield Complaint(pointer, "wrong-value", _describe_wrong(keyword, rule, value, schema))
 
 
 def _parts(error: SchemaError) -> tuple[tuple[str | int, ...], Any, Any, Any, dict[str, Any]]:
@@ -185,7 +185,7 @@ def _parts(error: SchemaError) -> tuple[tuple[str | int, ...], Any, Any, Any, di
     return error.place, error.keyword, error.rule, error.value, schema
 
 
-def _unknown(value: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
+def _find_unknown(value: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
     names, patterns = _keys(schema), schema.get("patternProperties", ())
     return (name for name in value if name not in names and not any(re.search(pattern, name) for pattern in patterns))
 
@@ -244,17 +244,17 @@ def _keys(schema: Any) -> set[str]:
     return names
 
 
-def _wrong(keyword: str | None, rule: Any, value: Any, schema: Mapping[str, Any]) -> str:
+def _describe_wrong(keyword: str | None, rule: Any, value: Any, schema: Mapping[str, Any]) -> str:
     """The rule, and the value that breaks it where that is not seen at once."""
     if keyword == "enum":
         return _none_of(map(_write, rule), value, rule)
     if keyword == "pattern":
-        return _unlike(rule, value, schema)
+        return _describe_unlike(rule, value, schema)
     is_quoted = keyword == "format" or (keyword in _LIMITS and not isinstance(value, dict | list))
     return f"{_rule(keyword, rule, schema)}{f', not {_quote(value)}' if is_quoted else ''}"
 
 
-def _unlike(pattern: str, value: Any, schema: Mapping[str, Any]) -> str:
+def _describe_unlike(pattern: str, value: Any, schema: Mapping[str, Any]) -> str:
     hint = f"; did you mean /{value}?" if re.search(pattern, f"/{value}") and "." not in str(value) else ""
     return f"{_rule('pattern', pattern, schema)}, not {_quote(value)}{hint}"
 

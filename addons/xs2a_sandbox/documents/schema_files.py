@@ -57,7 +57,7 @@ def _complaints(name: str, document: Any, schemas: Schemas) -> Iterator[Complain
         yield from mistakes
         return
     for pointer, schema in _schemas_in(document):
-        if (reference := schema.get("$ref")) is not None and (wrong := _dangling(name, reference, schemas)):
+        if (reference := schema.get("$ref")) is not None and (wrong := _check_reference(name, reference, schemas)):
             yield Complaint((*pointer, "$ref"), "schema", wrong)
         for keyword in schema:
             if hint := did_you_mean(keyword, _KEYWORDS) if keyword not in _KEYWORDS else "":
@@ -68,7 +68,7 @@ def _complaints(name: str, document: Any, schemas: Schemas) -> Iterator[Complain
             yield Complaint((*pointer, "format"), "schema", f"unknown format {format_name}{hint}")
 
 
-def _dangling(name: str, reference: str, schemas: Schemas, seen: frozenset[str] = frozenset()) -> str | None:
+def _check_reference(name: str, reference: str, schemas: Schemas, seen: frozenset[str] = frozenset()) -> str | None:
     """Says why a reference leads to nothing that can be read; `seen` are those that have led to it."""
     url, _, fragment = urljoin(f"{SCHEMAS}{name}{SUFFIX}", reference).partition("#")
     if not url.startswith(SCHEMAS) or urlsplit(reference).netloc:
@@ -92,7 +92,7 @@ def _dangling(name: str, reference: str, schemas: Schemas, seen: frozenset[str] 
     for following in _alternatives(part):
         if place in seen:
             return f"{reference} leads back to itself"
-        if wrong := _dangling(other, following, schemas, seen | {place}):
+        if wrong := _check_reference(other, following, schemas, seen | {place}):
             return wrong
     return None
 

@@ -40,10 +40,10 @@ def survives(value: Any) -> bool:
         read = parse(yaml_text({"value": value}), Path("value")).value["value"]
     except (Unreadable, UnicodeEncodeError, RecursionError):
         return False
-    return exactly(read) == exactly(value)
+    return write_exactly(read) == write_exactly(value)
 
 
-def exactly(value: Any) -> str:
+def write_exactly(value: Any) -> str:
     """One text for one value: the order of members does not matter, 1.10 is not 1.1, nor is it "1.10"."""
     return json.dumps(value, sort_keys=True, default=_decimal)
 

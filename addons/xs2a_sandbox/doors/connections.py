@@ -76,7 +76,7 @@ class Connections:
         self.limits = limits
         self._counted = counted
         self._open: dict[asyncio.Transport, Connection] = {}
-        self.most = _possible(limits)
+        self.most = _find_limit(limits)
         self._full = False
         self._tick: asyncio.TimerHandle | None = None
 
@@ -122,7 +122,7 @@ def allow_files(limits: Limits) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
 
 
-def _possible(limits: Limits) -> int:
+def _find_limit(limits: Limits) -> int:
     """The limit of connections, or fewer where the process may not open as many files."""
     with contextlib.suppress(ImportError):
         import resource

@@ -68,11 +68,11 @@ class FrameBudget:
         self._head, self._skip = data[position:], max(position - len(data), 0)
         return None
 
-    def sent(self, size: int) -> None:
+    def note_sent(self, size: int) -> None:
         """Note that a part of an answer was sent, for which windows may come."""
         self._frames.earn(_EARNED + size // _KIB)
 
-    def answered(self) -> None:
+    def note_answered(self) -> None:
         """Give back what a stream has cost."""
         self._streams.give_back()
 

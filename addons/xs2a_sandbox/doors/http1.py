@@ -352,7 +352,7 @@ class HttpConnection(asyncio.Protocol):
             self._expects_100 = False
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
-    def _answered(self, task: asyncio.Task[None]) -> None:
+    def _finish_answer(self, task: asyncio.Task[None]) -> None:
         self._task = None
         self.service.tasks.discard(task)
         self._settle(task)
@@ -386,7 +386,7 @@ class HttpConnection(asyncio.Protocol):
         else:
             self._task = task
             self.service.tasks.add(task)
-            task.add_done_callback(self._answered)
+            task.add_done_callback(self._finish_answer)
 
     async def _answer(self, turn: ParsedRequest, request: Request, response: Response | None) -> None:
         service = self.service

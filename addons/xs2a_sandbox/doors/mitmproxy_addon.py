@@ -96,7 +96,7 @@ class SandboxAddon(ConnectionGuard):
         if ConnectionGuard.name not in ctx.master.addons.lookup:
             ctx.master.addons.add(ConnectionGuard())
         ctx.options.update_known(**self.forced)
-        net_tls.create_client_proxy_context = _resumable_context
+        net_tls.create_client_proxy_context = _make_resumable_context
 
     def configure(self, updated: Iterable[str]) -> None:
         for name in updated:
@@ -292,7 +292,9 @@ def from_environment() -> SandboxAddon:
         engine = build.build(settings)
         engine.use(public_url=settings.public_url or PAGES_URL)
         connections = Connections(engine.parts.limits)
-        return Script(engine.answer, proxy_auth=settings.proxy_auth, tell=engine.refused, connections=connections)
+        return Script(
+            engine.answer, proxy_auth=settings.proxy_auth, tell=engine.report_refusal, connections=connections
+        )
     except UserMistake as mistake:
         sys.exit(f"xs2a-sandbox: {mistake}")
     except Exception:
@@ -311,7 +313,7 @@ _new_context = net_tls.create_client_proxy_context
 
 
 @lru_cache(256)
-def _resumable_context(**parameters: Any) -> SSL.Context:
+def _make_resumable_context(**parameters: Any) -> SSL.Context:
     """A TLS context whose sessions can be resumed.
 
     mitmproxy keeps one for all connections, but does not name what its sessions are good for. Without that name OpenSSL

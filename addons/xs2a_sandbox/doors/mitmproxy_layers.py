@@ -48,7 +48,7 @@ from xs2a_sandbox.doors import door
 from xs2a_sandbox.doors.connections import Connection
 from xs2a_sandbox.doors.door import RefusalHandler
 from xs2a_sandbox.doors.frame_budget import Excess, FrameBudget
-from xs2a_sandbox.doors.proxy_log import unquoted
+from xs2a_sandbox.doors.proxy_log import drop_quoted
 from xs2a_sandbox.doors.wrong_protocol import HANDSHAKE, HTTP2, PROXY, TLS_PORT, TUNNEL, Endpoint, recognise
 from xs2a_sandbox.http import Headers, Request, Response, request_head
 from xs2a_sandbox.http.messages import Door
@@ -159,7 +159,7 @@ class Http(HttpLayer):
         super().__init__(context, mode)
         self.place, self.connection, self._tell = place, connection, tell
 
-    def refused(self, refusal: Response, stream_id: int) -> Response:
+    def report_refusal(self, refusal: Response, stream_id: int) -> Response:
         """Tells of a request that is refused here, whose head need not have been read, and returns the bank's words."""
         stream, way_in = self.streams.get(stream_id), self.place.door
         request = outline(stream.flow.request, way_in) if stream else door.unread_request(way_in)
@@ -204,7 +204,7 @@ class Http1(Http1Server):
             self.request = http1.read_request_head([bytes(line) for line in lines])
             size = http1.expected_http_body_size(self.request)
         except ValueError as error:
-            yield from self._refuse(door.malformed(unquoted(str(error))))
+            yield from self._refuse(door.malformed(drop_quoted(str(error))))
             return
         head = received[: len(received) - len(self.buf)]
         if mistake := self._mistake(head, self.request):
@@ -225,7 +225,7 @@ class Http1(Http1Server):
             try:
                 part = self.body_reader(self.buf)
             except h11.ProtocolError as error:
-                yield from self._refuse(door.malformed(unquoted(str(error))))
+                yield from self._refuse(door.malformed(drop_quoted(str(error))))
                 return
             if part is None:
                 if isinstance(self.body_reader, Chunks) and self.body_reader.has_long_line(self.buf, self._limits):
@@ -275,7 +275,7 @@ class Http1(Http1Server):
 
     def _refuse(self, refusal: Response) -> CommandGenerator[None]:
         """Answers in the engine's place."""
-        refusal = self._parent.refused(refusal, self.stream_id)
+        refusal = self._parent.report_refusal(refusal, self.stream_id)
         if self.request:
             yield ReceiveHttp(RequestProtocolError(self.stream_id, "refused", ErrorCode.GENERIC_CLIENT_ERROR))
         yield from self._end(door.as_http1(refusal))
@@ -309,7 +309,7 @@ class Http2(Http2Server):
         self._limits = parent.connection.limits
         self._lengths: dict[int, int] = {}
         self._budget = FrameBudget(self._limits, self.h2_conn.max_inbound_frame_size)
-        parent.connection.held = self._unsent
+        parent.connection.held = self._count_unsent
         # Headers up to here are read, so that there is an answer to those that are too large.
         self.h2_conn.decoder.max_header_list_size = self._limits.head
 
@@ -324,18 +324,18 @@ class Http2(Http2Server):
     def _send(self, event: HttpEvent) -> CommandGenerator[None]:
         stream_id, is_open = event.stream_id, self.is_open_for_us(event.stream_id)
         if (refusal := refusal_for(event, self._limits)) and self._awaits_an_answer(stream_id):
-            refusal = self._parent.refused(refusal, stream_id)
+            refusal = self._parent.report_refusal(refusal, stream_id)
             yield from super()._handle_event(ResponseHeaders(stream_id, to_mitmproxy(refusal, "GET")))
             yield from super()._handle_event(ResponseData(stream_id, refusal.body))
             yield from super()._handle_event(ResponseEndOfMessage(stream_id))
         else:
             yield from super()._handle_event(event)
         if is_open and isinstance(event, ResponseData):
-            self._budget.sent(len(event.data))
-            if self._unsent() > self._limits.unsent and len(self.h2_conn.stream_buffers) > 1:
+            self._budget.note_sent(len(event.data))
+            if self._count_unsent() > self._limits.unsent and len(self.h2_conn.stream_buffers) > 1:
                 yield from self._end(Excess(ErrorCodes.ENHANCE_YOUR_CALM, "too many answers that it does not take"))
         elif is_open and isinstance(event, ResponseEndOfMessage | ResponseProtocolError):
-            self._budget.answered()
+            self._budget.note_answered()
             if self.is_closed(stream_id):
                 # mitmproxy keeps what it knows of a stream whose request has ended before the answer.
                 self.streams.pop(stream_id, None)
@@ -384,7 +384,7 @@ class Http2(Http2Server):
         self.streams.clear()
         yield from last.handle_event(events.Start())
 
-    def _unsent(self) -> int:
+    def _count_unsent(self) -> int:
         return sum(len(part.data) for parts in self.h2_conn.stream_buffers.values() for part in parts)
 
     def _awaits_an_answer(self, stream_id: int) -> bool:
@@ -413,7 +413,7 @@ def refusal_for(event: HttpEvent, limits: Limits) -> Response | None:
             return door.NO_PROXY
         case 400:
             # mitmproxy says "Received … from client, refusing …", and how to switch that off.
-            return door.malformed(unquoted(event.message.removeprefix("Received ").partition(" from client, ")[0]))
+            return door.malformed(drop_quoted(event.message.removeprefix("Received ").partition(" from client, ")[0]))
         case _:
             return door.FAILED
 

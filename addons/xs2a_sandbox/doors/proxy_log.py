@@ -35,9 +35,9 @@ class ProxyLog(logging.Filter):
         super().__init__()
         self._sentences: dict[re.Pattern[str], Callable[[str, re.Match[str]], str]] = {
             _DISTRUST: lambda who, match: _distrust(who, match[1], ca_file),
-            _LEFT: lambda who, match: _leaving(who, match[1], ca_file),
+            _LEFT: lambda who, match: _describe_leaving(who, match[1], ca_file),
             _VERSION: lambda who, match: f"{who} speaks no version of TLS that the sandbox does: 1.2 or 1.3 is needed",
-            _HTTP_2: lambda who, match: f"{who} is left without an answer: {unquoted(match[1])}",
+            _HTTP_2: lambda who, match: f"{who} is left without an answer: {drop_quoted(match[1])}",
             _NO_TLS: lambda who, match: f"{who} began a TLS handshake with what is none",
         }
 
@@ -58,7 +58,7 @@ class ProxyLog(logging.Filter):
 def warn_of_break(message: str, request: Request) -> None:
     """Warns of a request that ended before it was whole: to mitmproxy its client's leaving is a broken protocol."""
     if match := _BROKEN.match(message):
-        logger.warning("no answer to %s %s: %s", request.method, outline(request.target), unquoted(match[1]))
+        logger.warning("no answer to %s %s: %s", request.method, outline(request.target), drop_quoted(match[1]))
 
 
 def warn_of_handshake(who: str, name: str | None, error: str, ca_file: Path) -> None:
@@ -70,7 +70,7 @@ def warn_of_handshake(who: str, name: str | None, error: str, ca_file: Path) -> 
 
 
 def warn_of_leaving(who: str, name: str | None, ca_file: Path) -> None:
-    logger.warning("%s", _leaving(who, name, ca_file))
+    logger.warning("%s", _describe_leaving(who, name, ca_file))
 
 
 def warn_of_alert(who: str, error: str, ca_file: Path) -> None:
@@ -81,7 +81,7 @@ def warn_of_alert(who: str, error: str, ca_file: Path) -> None:
         logger.warning("%s: TLS Error: %s", who, error)
 
 
-def unquoted(text: str) -> str:
+def drop_quoted(text: str) -> str:
     """The text of mitmproxy without what it quotes of a request, which may be a secret."""
     return _QUOTED.sub("", text)
 
@@ -91,7 +91,7 @@ def _distrust(who: str, name: str | None, ca_file: Path) -> str:
     return f"{who} does not trust the sandbox's certificate{_for(name)}: {trust}"
 
 
-def _leaving(who: str, name: str | None, ca_file: Path) -> str:
+def _describe_leaving(who: str, name: str | None, ca_file: Path) -> str:
     return (
         f"{who} left in the middle of the TLS handshake{_for(name)}; "
         f"if it always does, it may not trust {ca_file} (see `xs2a-sandbox docs clients`)"

@@ -119,7 +119,7 @@ async def serve(
 def _connections(engine: Engine, worker: "Worker | None", say: Say) -> Connections:
     """The count of connections that all doors share; `say` is told where fewer can be open than the limits allow."""
     allow_files(engine.parts.limits)
-    connections = Connections(engine.parts.limits, worker.counted if worker else lambda count: None)
+    connections = Connections(engine.parts.limits, worker.note_open if worker else lambda count: None)
     if connections.most < engine.parts.limits.connections and (worker is None or worker.is_teller):
         most, wish = connections.most, engine.parts.limits.connections
         say(
@@ -135,7 +135,7 @@ def _doors(engine: Engine, settings: Settings, connections: Connections) -> tupl
         engine.answer_anew,
         host=settings.host,
         port=settings.port,
-        tell=engine.refused,
+        tell=engine.report_refusal,
         connections=connections,
         repeat=engine.repeat,
         client_header=ClientHeader.of(settings.client_cert_header, settings.client_cert_from),
@@ -147,7 +147,7 @@ def _doors(engine: Engine, settings: Settings, connections: Connections) -> tupl
         tls_port=settings.tls_port,
         confdir=settings.confdir,
         proxy_auth=settings.proxy_auth,
-        tell=engine.refused,
+        tell=engine.report_refusal,
         connections=connections,
         repeat=engine.repeat,
         engine=settings.proxy_engine,

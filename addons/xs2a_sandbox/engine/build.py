@@ -78,7 +78,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
             limits=replace(USUAL, connections=settings.connections),
             clock=settings.clock,
             egress=egress_of(settings, banks, redactor, redact=redact),
-            comparing=_comparing(settings, banks, redactor if redact else None, store),
+            comparing=_build_comparison(settings, banks, redactor if redact else None, store),
             display=Display(personal_redactor(settings, banks, redactor), typed_redactor(settings, banks, data)),
             host=settings.host,
             public_url=settings.public_url or f"http://{settings.host}:{settings.port}",
@@ -194,7 +194,7 @@ def egress_of(settings: Settings, banks: Banks, redactor: Redactor | None, *, re
     return Egress(settings.forward_host, recording, spied=settings.to is not None)
 
 
-def _comparing(
+def _build_comparison(
     settings: Settings, banks: Banks, redactor: Redactor | None, store: Store | RemoteStore
 ) -> LiveComparison | None:
     """Raises Unreadable for ignore rules that cannot be used, ConfigError for a vault that cannot."""

@@ -75,7 +75,7 @@ class Engine:
         self._peers = peers
         self.use(started=peers.started)
         peers.answers[BEGIN_ANEW] = lambda day: self.use(started=day)
-        peers.answers[METRICS] = lambda _: self._counted()
+        peers.answers[METRICS] = lambda _: self._collect_metrics()
         self.parts.journal.share(peers)
 
     async def close(self) -> None:
@@ -101,7 +101,9 @@ class Engine:
         """Answers as `answer` does, for who has tried `repeat`."""
         return await self._stack.answer(request)
 
-    def refused(self, request: Request, response: Response, seconds: float, failure: BaseException | None) -> Response:
+    def report_refusal(
+        self, request: Request, response: Response, seconds: float, failure: BaseException | None
+    ) -> Response:
         """Tells of an answer that a door gives itself, and returns it as the default bank says it.
 
         `failure` is why, where something broke.
@@ -170,7 +172,7 @@ class Engine:
     async def all_metrics(self) -> Metrics:
         """The metrics of all processes that are this sandbox."""
         if self._peers is None:
-            return self._counted()
+            return self._collect_metrics()
         return Metrics.total(part for part in await self._peers.gather(METRICS) if part)
 
     def displayed_text(self, text: str, personal: bool | None = None) -> str:
@@ -203,7 +205,7 @@ class Engine:
         """Says who may control the sandbox, and use its way to a bank."""
         return self._stack.guard
 
-    def _counted(self) -> Metrics:
+    def _collect_metrics(self) -> Metrics:
         counts = self.parts.egress.counts()
         if self.parts.comparing:
             counts |= self.parts.comparing.report.counts()

@@ -31,12 +31,12 @@ def show(display: Display, settings: Settings, banks: Banks, data: TestData) -> 
 
 
 def personal_redactor(settings: Settings, banks: Banks, redactor: Redactor | None) -> Callable[[], Redactor]:
-    def made() -> Redactor:
+    def make() -> Redactor:
         # What apps that replay a redacted recording were answered they send back.
         replayed = [bank.interface for bank in banks.all if bank.replays_personal]
         return redactor or redactor_of(settings, banks, frozenset().union(*map(replay.recorded_texts, replayed)))
 
-    return made
+    return make
 
 
 def typed_redactor(settings: Settings, banks: Banks, data: TestData) -> Callable[[], Redactor]:
@@ -53,17 +53,17 @@ def redactor_of(
 ) -> Redactor:
     """A redactor for what these banks are sent and say; `key` is that in `confdir` unless another one is given."""
     key = key or pseudonyms.ensure_key(settings.confdir)
-    return kind(key, _rules(settings), unchanged=unchanged, **_harmless(banks))
+    return kind(key, _rules(settings), unchanged=unchanged, **_collect_harmless(banks))
 
 
 def restorer_of(settings: Settings, banks: Banks) -> "Depseudonymizer":
     """Puts real values in the place of what `redactor_of` has made of them."""
     from xs2a_sandbox.redaction.real_values import Depseudonymizer
 
-    return Depseudonymizer(b"-", _rules(settings), **_harmless(banks))
+    return Depseudonymizer(b"-", _rules(settings), **_collect_harmless(banks))
 
 
-def _harmless(banks: Banks) -> "_Harmless":
+def _collect_harmless(banks: Banks) -> "_Harmless":
     """Texts that are no person's: the words of the interfaces, and where the banks are."""
     return {
         "words": frozenset().union(*(replay.words(bank.interface) for bank in banks.all)),

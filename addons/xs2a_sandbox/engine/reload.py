@@ -101,7 +101,7 @@ class Reload:
         mistake: str | None = None
         try:
             # Where the mistake is has to be watched, even if nothing of it is used.
-            settings = self._tried = self._live(self._load(), notes)
+            settings = self._tried = self._apply_live(self._load(), notes)
             self._seen = _but(FILE, await asyncio.to_thread(self._signature), signature)
             banks, testdata = await asyncio.to_thread(build.read_all, settings)
         except UserMistake as error:
@@ -112,7 +112,7 @@ class Reload:
         speaks = True
         if self._others:
             mistake, speaks = await self._others.agree(mistake)
-        say = self._say if speaks else _silently
+        say = self._say if speaks else _stay_silent
         for note in notes:
             say(note)
         if mistake is not None:
@@ -125,7 +125,7 @@ class Reload:
                 redacting.show(display, settings, banks, testdata)
             say(f"loaded again: {say_count(len(banks.default.interface.rules), 'rule')}")
 
-    def _live(self, settings: Settings, notes: list[str]) -> Settings:
+    def _apply_live(self, settings: Settings, notes: list[str]) -> Settings:
         """The running settings with what of the new ones can take effect; `notes` are told what cannot."""
         names = [field.name for field in fields(Settings)]
         changed = [name for name in names if getattr(settings, name) != getattr(self._settings, name)]
@@ -153,7 +153,7 @@ class Reload:
         return frozenset(signature)
 
 
-def _silently(text: str, level: Level = "info") -> None:
+def _stay_silent(text: str, level: Level = "info") -> None:
     """Leaves it to another process to say this."""
 
 

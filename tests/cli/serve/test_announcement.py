@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.serving import served
-from xs2a_sandbox.cli.serve.announcement import announcement, exposure, found_state, valid_consent
+from xs2a_sandbox.cli.serve.announcement import announcement, exposure, find_valid_consent, found_state
 from xs2a_sandbox.clock import read_time
 from xs2a_sandbox.config import RealBank, Settings
 from xs2a_sandbox.config.real_bank import BankHost
@@ -56,8 +56,8 @@ def test_configured_hosts_and_base_path_are_used() -> None:
 
 def test_without_a_valid_consent_there_is_nothing_to_try() -> None:
     assert "curl" not in announcement(Settings(), ADDRESSES, "", None)
-    assert valid_consent({}) is None
-    assert valid_consent({"consents": {"a": {"role": "expired"}, "b": {"role": "valid"}}}) == "b"
+    assert find_valid_consent({}) is None
+    assert find_valid_consent({"consents": {"a": {"role": "expired"}, "b": {"role": "valid"}}}) == "b"
 
 
 def test_real_banks_are_named_with_their_modes() -> None:

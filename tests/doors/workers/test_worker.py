@@ -65,7 +65,7 @@ def test_a_connection_is_taken_and_counted() -> None:
                 client.settimeout(DEADLINE)
                 assert await asyncio.to_thread(client.recv, 5) == b"hello"
                 client.close()
-            supervisor.worker.counted(3)
+            supervisor.worker.note_open(3)
             assert COUNTS.unpack(supervisor.counts[:]) == (1, 3)
 
     asyncio.run(main())

@@ -8,7 +8,7 @@ from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled, dialects
 from xs2a_sandbox.cassette.dialect import layers
-from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.documents.yaml_writer import write_exactly
 from xs2a_sandbox.features.derive.learning.by_effects import by_effects
 from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_exchanges
 
@@ -26,7 +26,7 @@ def test_nothing_of_a_handler_is_left(base: str, id: str, target: str, state: st
     entry = taped(target, {}, "POST", headers=ID, body={"access": {}, "validUntil": "2020-01-01"})
     exchanges = recognise_exchanges(["tape, exchange 1"], [entry], [operations[id]])
     made = by_effects(operations[id], {}, exchanges, operations, ids=None)
-    assert "result." not in exactly(made)
+    assert "result." not in write_exactly(made)
     assert (made["handler"], made["with"]) == (None, None)
     assert made["effects"][0]["set"] == f"state.{state}[let.id]"
     assert made["effects"][1]["do"] == "begin-authorisation"

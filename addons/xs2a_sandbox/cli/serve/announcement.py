@@ -129,7 +129,7 @@ def _describe_shared(place: str) -> str:
     return f"{place}, shared by all sandboxes that name it; start with --reset to forget what is there"
 
 
-def valid_consent(collections: Mapping[str, Mapping[str, Any]]) -> str | None:
+def find_valid_consent(collections: Mapping[str, Mapping[str, Any]]) -> str | None:
     consents = collections.get("consents", {})
     return next((id for id, consent in consents.items() if consent.get("role") == "valid"), None)
 

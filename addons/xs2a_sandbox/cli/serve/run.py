@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 
 import click
 
-from xs2a_sandbox.cli.flags import near
-from xs2a_sandbox.cli.serve.announcement import announcement, exposure, found_state, front_page, valid_consent
+from xs2a_sandbox.cli.flags import shorten
+from xs2a_sandbox.cli.serve.announcement import announcement, exposure, find_valid_consent, found_state, front_page
 from xs2a_sandbox.cli.serve.run_part import RunPart
 from xs2a_sandbox.clock import instant
 from xs2a_sandbox.config import load_settings
@@ -108,7 +108,7 @@ class ServingRun:
     def _on_built(self, engine: Engine) -> None:
         self._engine = engine
         if not engine.interface.silent:
-            self._consent = valid_consent(engine.parts.testdata.at(self._settings.clock.today()))
+            self._consent = find_valid_consent(engine.parts.testdata.at(self._settings.clock.today()))
         self._log.redact = engine.displayed_text
         for part in self._parts:
             part.begin(engine, self._log.note)
@@ -184,7 +184,7 @@ class UnusedRules(RunPart):
         used = set().union(*(process.used for process in results))
         if unused := {place: id for place, id in recorded.items() if id not in used}:
             yield f"{say_count(len(unused), 'recorded rule')} answered nothing:"
-            yield from (f"  {near(Path(place))}  {id}" for place, id in unused.items())
+            yield from (f"  {shorten(Path(place))}  {id}" for place, id in unused.items())
 
 
 class _Output:

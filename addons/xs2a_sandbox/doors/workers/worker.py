@@ -70,7 +70,7 @@ class Worker:
         asyncio.get_running_loop().remove_reader(self.handover.fileno())
         self.handover.close()
 
-    def counted(self, count: int) -> None:
+    def note_open(self, count: int) -> None:
         """Notes how many connections are open."""
         self._open = count
         COUNTS.pack_into(self.counts, self.place, self._taken, count)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xs2a_sandbox.cli.flags import near, running_sandbox_flags
+from xs2a_sandbox.cli.flags import running_sandbox_flags, shorten
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.errors import Problem, Unreadable
 
@@ -70,7 +70,7 @@ def new_case(
         written = new_case.write(settings, method, path, status, file)
     else:
         raise click.UsageError("give METHOD and PATH, or --from-journal N")
-    click.echo(f"{near(written)} written; edit it, and see with `xs2a-sandbox lint` whether it is right")
+    click.echo(f"{shorten(written)} written; edit it, and see with `xs2a-sandbox lint` whether it is right")
 
 
 def show_coverage(
@@ -170,7 +170,7 @@ def _check(settings: Settings, paths: Sequence[Path]) -> tuple[list[Problem], in
 def _annotation(problem: Problem) -> str:
     """A line that GitHub Actions shows beside the file's line."""
     text = problem.text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    places = {"file": near(problem.file), "line": problem.line, "col": problem.column, "title": problem.code}
+    places = {"file": shorten(problem.file), "line": problem.line, "col": problem.column, "title": problem.code}
     escapes: dict[str, str | int | None] = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}
     properties = ",".join(f"{name}={str(value).translate(str.maketrans(escapes))}" for name, value in places.items())
     return f"::error {properties}::{text}"

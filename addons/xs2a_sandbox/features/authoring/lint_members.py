@@ -135,7 +135,7 @@ class Members:
 
 def _shape(node: Node, depth: int = 4) -> Shape | None:
     """The members that a schema names; None where it says nothing of them."""
-    node = node.resolved()
+    node = node.resolve()
     if not depth:
         return None
     if "items" in node.schema:

@@ -24,7 +24,7 @@ def of_body(constraints: Iterable[Constraint]) -> Any:
 
 def of_schema(node: Node) -> Any:
     """A value with no more members than there must be. Where that would not do, a schema gives `examples`."""
-    node = node.resolved()
+    node = node.resolve()
     schema = node.schema
     if "const" in schema:
         return schema["const"]

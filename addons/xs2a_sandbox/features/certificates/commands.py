@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xs2a_sandbox.cli.flags import near, setting_flags
+from xs2a_sandbox.cli.flags import setting_flags, shorten
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError
@@ -267,10 +267,10 @@ def zoo(folder: Path, **flags: Any) -> None:
 
 def _announcement(settings: Settings, folder: Path, who: str, password: str) -> list[str]:
     from xs2a_sandbox.bank.loading import load_testdata
-    from xs2a_sandbox.cli.serve.announcement import valid_consent
+    from xs2a_sandbox.cli.serve.announcement import find_valid_consent
     from xs2a_sandbox.engine.build import CA_FILE
 
-    shown, consent = near(folder), valid_consent(load_testdata(settings).at(settings.clock.today()))
+    shown, consent = shorten(folder), find_valid_consent(load_testdata(settings).at(settings.clock.today()))
     path = f"/v1/consents/{consent}/status"
     shows = ["--cacert", str(settings.confdir / CA_FILE), "--cert", str(shown / "qwac.pem")]
     asks = ["-H", f"X-Request-ID: {_REQUEST_ID}"]

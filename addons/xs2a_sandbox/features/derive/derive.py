@@ -21,7 +21,7 @@ from xs2a_sandbox.cassette.path_pattern import beginnings
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.files import replace_file
-from xs2a_sandbox.documents.yaml_writer import exactly, yaml_text
+from xs2a_sandbox.documents.yaml_writer import write_exactly, yaml_text
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
 from xs2a_sandbox.features.derive import dialect, generated_file
 from xs2a_sandbox.features.derive.dialect import SpokenDialect
@@ -216,7 +216,7 @@ def _rules(group: Sequence[RoutedExchange], tokens: Mapping[str, int], bodies: d
             recorded.entry.target,
             recorded.entry.headers,
             recorded.entry.body,
-            exactly(answer),
+            write_exactly(answer),
             run=recorded.file,
             day=recorded.entry.time.astimezone(UTC).date(),
         )
@@ -224,7 +224,7 @@ def _rules(group: Sequence[RoutedExchange], tokens: Mapping[str, int], bodies: d
     ]
     match = {"method": group[0].route.method, "path": group[0].route.path}
     made = rules(match, requests, answers, tokens)
-    for rule, positions, replaced in sorted(made, key=lambda row: exactly(present_parts(row[0]["match"]))):
+    for rule, positions, replaced in sorted(made, key=lambda row: write_exactly(present_parts(row[0]["match"]))):
         yield _Made(
             rule, tuple(group[position] for position in positions), tuple(group[position] for position in replaced)
         )
@@ -280,7 +280,7 @@ def _id(made: _Made) -> str:
     """
     entry, match = made.exchanges[0].entry, made.value["match"]
     host = urlsplit(entry.bank).netloc or entry.bank
-    digest = hashlib.sha256(exactly([entry.bank, present_parts(match)]).encode()).hexdigest()[:8]
+    digest = hashlib.sha256(write_exactly([entry.bank, present_parts(match)]).encode()).hexdigest()[:8]
     return f"recorded-{slug(host)}-{slug(made.exchanges[0].route.name)}-{digest}"
 
 

@@ -13,7 +13,7 @@ from xs2a_sandbox.cassette.reader import cassette_schema
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.documents import yaml_reader as document
 from xs2a_sandbox.documents.yaml_reader import Document, Position
-from xs2a_sandbox.documents.yaml_writer import exactly, yaml_text
+from xs2a_sandbox.documents.yaml_writer import write_exactly, yaml_text
 from xs2a_sandbox.errors import ConfigError, Unreadable
 from xs2a_sandbox.features.derive.recorded_answer import is_intact
 
@@ -67,7 +67,7 @@ class DerivedFile:
 def rule_hash(rule: Value) -> str:
     """Ten letters and digits made of all but `recorded`."""
     bare = {key: value for key, value in rule.items() if key != "recorded"}
-    return hashlib.sha256(exactly(bare).encode()).hexdigest()[:10]
+    return hashlib.sha256(write_exactly(bare).encode()).hexdigest()[:10]
 
 
 def read(file: Path) -> DerivedFile:
@@ -194,10 +194,10 @@ def _check(old: DerivedFile, text: str) -> None:
         raise _not_in_lines(old.file, 0, f"plain YAML ({unreadable.problems[0].text})") from None
     rules = {rule["id"]: rule for rule in new.get("rules", ())}
     for kept_rule in old.kept:
-        if kept_rule.id not in rules or exactly(rules[kept_rule.id]) != exactly(kept_rule.value):
+        if kept_rule.id not in rules or write_exactly(rules[kept_rule.id]) != write_exactly(kept_rule.value):
             raise _not_in_lines(old.file, 0, f"the rule {kept_rule.id} in plain YAML")
     for name in old.sections.keys() - {"recorded", "rules"}:
-        if name not in new or exactly(new[name]) != exactly(old.document.value[name]):
+        if name not in new or write_exactly(new[name]) != write_exactly(old.document.value[name]):
             raise _not_in_lines(old.file, 0, f"the key {name} in plain YAML")
 
 

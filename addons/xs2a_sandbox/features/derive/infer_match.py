@@ -17,7 +17,7 @@ from xs2a_sandbox.cassette.evaluation.values import canonical
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.json_pointer import pointer_text
-from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.documents.yaml_writer import write_exactly
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers, body_members
 from xs2a_sandbox.http.body_members import Member
@@ -123,7 +123,7 @@ def rules(
     alike: dict[str, list[int]] = {}
     matches = tell_apart(requests, tokens)
     for position, distinction in enumerate(matches):
-        alike.setdefault(exactly(distinction), []).append(position)
+        alike.setdefault(write_exactly(distinction), []).append(position)
     for positions in alike.values():
         runs: dict[int, list[int]] = {}
         for position in positions:
@@ -133,14 +133,14 @@ def rules(
         sequence = sequences[newest]
         behaviour = {"respond": sequence[0]} if len(sequence) == 1 else {"sequence": sequence}
         rule = {"match": {**match, **matches[positions[0]]}, "require": "none", **behaviour}
-        others = [run for run in runs if exactly(sequences[run]) != exactly(sequence)]
+        others = [run for run in runs if write_exactly(sequences[run]) != write_exactly(sequence)]
         yield rule, runs[newest], [position for run in others for position in runs[run]]
 
 
 def _sequence(answers: list[Any]) -> list[Any]:
     """The answers without those at the end that repeat the one before: the last is repeated anyway."""
     last = len(answers)
-    while last > 1 and exactly(answers[last - 1]) == exactly(answers[last - 2]):
+    while last > 1 and write_exactly(answers[last - 1]) == write_exactly(answers[last - 2]):
         last -= 1
     return answers[:last]
 
@@ -170,7 +170,7 @@ def tell_apart(
         matches = [_match(request, modes, kinds) for request in requests]
         alike: dict[str, list[RecordedRequest]] = {}
         for request, match in zip(requests, matches, strict=True):
-            alike.setdefault(exactly(match), []).append(request)
+            alike.setdefault(write_exactly(match), []).append(request)
         hasty = {place for group in alike.values() for place in _decisive(group, modes)}
         if not hasty:
             return matches
@@ -298,7 +298,7 @@ def _kinds(place: RequestPart, requests: Sequence[RecordedRequest]) -> Kinds:
 
 def _key(place: RequestPart, value: Any) -> Hashable:
     stand_in: Hashable = canonical(value, place.part != "body")
-    return ("empty", exactly(value)) if stand_in is None else stand_in
+    return ("empty", write_exactly(value)) if stand_in is None else stand_in
 
 
 def _match(

@@ -19,7 +19,7 @@ from xs2a_sandbox.cassette import Rule, reader
 from xs2a_sandbox.cassette.dialect.overlap import meetings, subsumes
 from xs2a_sandbox.documents import Schemas, own_file, yaml_reader
 from xs2a_sandbox.documents.files import replace_file, writing
-from xs2a_sandbox.documents.yaml_writer import exactly, yaml_text
+from xs2a_sandbox.documents.yaml_writer import write_exactly, yaml_text
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
 from xs2a_sandbox.features.derive.recorded_answer import recorded_answer
 from xs2a_sandbox.features.derive.routes import slug
@@ -202,7 +202,7 @@ class _Maker:
 
     def stub(self, place: str, mapping: Mapping[str, Any]) -> _Stub:
         """Raises NoExchange with the reason, if no rule can say it; ValueError for what is no mapping."""
-        if len(exactly(mapping["request"])) > _LARGEST_REQUEST:
+        if len(write_exactly(mapping["request"])) > _LARGEST_REQUEST:
             raise NoExchange(f"its request takes more than {_LARGEST_REQUEST // 1024} KiB")
         match = read_request(mapping["request"], self._censored)
         scenario = _scenario(mapping, match)
@@ -384,10 +384,12 @@ def _with_headers(stubs: Sequence[_Stub]) -> list[_Stub]:
     """The matchers in whole: some headers count only where requests of one path differ in them, as in derived rules."""
     alike: dict[str, list[_Stub]] = {}
     for stub in stubs:
-        alike.setdefault(exactly([stub.value["match"].get("method"), stub.value["match"]["path"]]), []).append(stub)
+        alike.setdefault(write_exactly([stub.value["match"].get("method"), stub.value["match"]["path"]]), []).append(
+            stub
+        )
     for group in alike.values():
         for name in {name for stub in group for name in stub.match.lesser}:
-            if len({exactly(stub.match.lesser.get(name)) for stub in group}) > 1:
+            if len({write_exactly(stub.match.lesser.get(name)) for stub in group}) > 1:
                 for stub in group:
                     if name in stub.match.lesser:
                         stub.match.put("headers", name, stub.match.lesser[name])

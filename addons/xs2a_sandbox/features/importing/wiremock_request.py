@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, unquote_plus, urlencode
 
 from xs2a_sandbox.documents.json_pointer import at_pointer, pointer_text
-from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.documents.yaml_writer import write_exactly
 from xs2a_sandbox.features.derive.infer_match import ALWAYS, WHERE_THEY_DIFFER
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.http.body_members import FORM, leaves, members
@@ -110,7 +110,7 @@ def read_request(request: Mapping[str, Any], censored: Censored) -> Match:
     for key in _BASIC:
         if key in request:
             _read_basic(request[key], match, censored)
-    is_form = FORM in exactly(request.get("headers"))
+    is_form = FORM in write_exactly(request.get("headers"))
     for pattern in _list(request.get("bodyPatterns"), "bodyPatterns"):
         _read_body(pattern, match, censored, is_form=is_form)
     return match

@@ -239,7 +239,9 @@ class Sandbox(Controls):
         """
         from xs2a_sandbox.features.pytest.intercept import Interception
 
-        with Interception(self.answer, lambda *refusal: self._engine.refused(*refusal), self._loop) as interception:
+        with Interception(
+            self.answer, lambda *refusal: self._engine.report_refusal(*refusal), self._loop
+        ) as interception:
             yield interception
 
     # -- steering

@@ -10,7 +10,7 @@ from typing import Any
 from xs2a_sandbox.cassette.evaluation.expressions import is_plain
 from xs2a_sandbox.compare.diff import PAGES
 from xs2a_sandbox.compare.states import STATES
-from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.documents.yaml_writer import write_exactly
 from xs2a_sandbox.features.derive.learning.recognised_exchange import MADE
 
 _DELIMITERS = re.compile(r"([/?&=#:;,\s\"'()<>]+)")
@@ -174,17 +174,17 @@ class Template:
 
     def _leaf(self, values: Sequence[tuple[Sample, Any]], name: str, place: str) -> Any:
         written = [_write(sample, value, place) for sample, value in values]
-        if len({exactly(text) for text in written}) == 1:
+        if len({write_exactly(text) for text in written}) == 1:
             return written[0]
         state = self._usual.state
         by_state: dict[str | None, dict[str, Any]] = {}
         for (sample, _), leaf in zip(values, written, strict=True):
-            by_state.setdefault(sample.state, {})[exactly(leaf)] = leaf
+            by_state.setdefault(sample.state, {})[write_exactly(leaf)] = leaf
         if state and None not in by_state and all(len(ones) == 1 for ones in by_state.values()):
             words = {str(key): next(iter(ones.values())) for key, ones in sorted(by_state.items(), key=str)}
             return f"{{{{ {_expression(words)}[{state}] }}}}"
-        (often, _), *_ = Counter(map(exactly, written)).most_common(1)
-        first = next(n for n, text in enumerate(written) if exactly(text) == often)
+        (often, _), *_ = Counter(map(write_exactly, written)).most_common(1)
+        first = next(n for n, text in enumerate(written) if write_exactly(text) == often)
         self.unknown.append(f"{place} differs from answer to answer; this is that of {values[first][0].place}")
         return written[first]
 
@@ -219,13 +219,13 @@ def _is_link(place: str) -> bool:
 def _write(sample: Sample, value: Any, place: str) -> Any:
     if isinstance(value, dict | list):
         return value if is_plain(value) else f"{{{{ {_expression(value)} }}}}"
-    if (echo := sample.echoes.get((last_members(place), exactly(value)))) is not None:
+    if (echo := sample.echoes.get((last_members(place), write_exactly(value)))) is not None:
         return f"{{{{ {echo} }}}}"
     if not isinstance(value, str):
         return value
     if value in sample.ids:
         return f"{{{{ {sample.ids[value]} }}}}"
-    if len(value) >= _SHORTEST and (echo := sample.echoes.get(("", exactly(value)))) is not None:
+    if len(value) >= _SHORTEST and (echo := sample.echoes.get(("", write_exactly(value)))) is not None:
         return f"{{{{ {echo} }}}}"
     start = sample.origin if sample.origin and value.startswith(f"{sample.origin}/") else ""
     pieces = _DELIMITERS.split(value.removeprefix(start))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
-from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.documents.yaml_writer import write_exactly
 from xs2a_sandbox.features.derive.infer_match import recorded_request, rules
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
 from xs2a_sandbox.features.derive.recorded_answer import LARGE, recorded_answer
@@ -38,7 +38,7 @@ def as_recorded(exchanges: Sequence[RecognisedExchange], consents: Collection[st
         else:
             route = routes.find(exchange.entry.method, exchange.entry.target)
             start, parameters = {"method": route.method, "path": route.path}, dict(route.parameters)
-        groups[exactly([start, guarded])].append((exchange, start, parameters, guarded))
+        groups[write_exactly([start, guarded])].append((exchange, start, parameters, guarded))
     ids: set[str] = set()
     for ones in groups.values():
         answers = [recorded_answer(one.entry, {}) for one, *_ in ones]
@@ -49,7 +49,7 @@ def as_recorded(exchanges: Sequence[RecognisedExchange], consents: Collection[st
                 one.entry.target,
                 _headers(one, guarded),
                 one.entry.body,
-                exactly(answer),
+                write_exactly(answer),
                 day=one.entry.time.astimezone(UTC).date(),
             )
             for number, ((one, _, parameters, guarded), answer) in enumerate(zip(ones, answers, strict=True))

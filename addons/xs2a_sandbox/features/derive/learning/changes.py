@@ -14,7 +14,7 @@ from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.compare.states import STATES, reported_state
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
-from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.documents.yaml_writer import write_exactly
 from xs2a_sandbox.features.derive.learning.answer_template import Sample, Template, Usual, last_members, learned_text
 from xs2a_sandbox.features.derive.learning.courses import StateSequences
 from xs2a_sandbox.features.derive.learning.recognised_exchange import MADE, RecognisedExchange
@@ -284,8 +284,8 @@ def _echoes(value: Any, expression: str, place: str = "") -> Iterator[tuple[tupl
         for number, inner in enumerate(value):
             yield from _echoes(inner, f"{expression}[{number}]", f"{place}/{number}")
     elif value is not None and not isinstance(value, bool) and place.rpartition("/")[2] not in STATES | MADE.keys():
-        yield (last_members(place), exactly(value)), expression
-        yield ("", exactly(value)), expression
+        yield (last_members(place), write_exactly(value)), expression
+        yield ("", write_exactly(value)), expression
 
 
 def _step(name: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xs2a_sandbox.cassette.model import ErrorAnswer
-from xs2a_sandbox.documents.yaml_writer import exactly
+from xs2a_sandbox.documents.yaml_writer import write_exactly
 from xs2a_sandbox.features.derive.learning.answer_template import Sample, Template, Usual, last_members, learned_text
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
 
@@ -94,10 +94,10 @@ def _every(readable: Sequence[tuple[str, RecognisedExchange, ErrorSample]], unkn
     samples = []
     for _, exchange, what in readable:
         names = {"code": what.code, "text": what.text, "path": what.path}
-        echoes = {("", exactly(value)): f"error.{name}" for name, value in names.items() if value}
+        echoes = {("", write_exactly(value)): f"error.{name}" for name, value in names.items() if value}
         for place in _place(exchange.answer, names):
             echoes |= place
-        echoes |= {(f"/{key}", exactly(exchange.entry.status)): "error.status" for key in _STATUSES}
+        echoes |= {(f"/{key}", write_exactly(exchange.entry.status)): "error.status" for key in _STATUSES}
         ids = {value: "headers['x-request-id']" for value in exchange.entry.headers.all("X-Request-ID") if value}
         ids |= {what.code: "error.code"} if what.code else {}
         samples.append(Sample(exchange.place, exchange.answer, ids, echoes))
@@ -113,7 +113,7 @@ def _place(value: Any, names: Mapping[str, str | None], place: str = "") -> Iter
     for key, member in inner:
         below = f"{place}/{key}"
         yield {
-            (last_members(below), exactly(member)): f"error.{n}"
+            (last_members(below), write_exactly(member)): f"error.{n}"
             for n, error in names.items()
             if error == member and key in keys[n]
         }
@@ -142,7 +142,7 @@ def _is_like(body: Any, template: Any) -> bool:
         )
     if isinstance(template, list):
         return isinstance(body, list) and len(body) == len(template) and all(map(_is_like, body, template))
-    return bool(exactly(body) == exactly(template))
+    return bool(write_exactly(body) == write_exactly(template))
 
 
 def _written_text(template: Any) -> str:
