@@ -26,7 +26,7 @@ from tests.support.wiremock import BANKS, BankRequest, WireMock, fitting, mappin
 
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents import Schemas, yaml_reader
-from xs2a_sandbox.features.derive.derived_dialect import derived_dialect
+from xs2a_sandbox.features.derive.derived_dialect import derive_dialect
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.recording.har_log import raw_files, read_raw
@@ -325,7 +325,7 @@ def as_dialect(bank: str, directory: Path) -> AsDialect:
                 )
                 consent = made.get("consentId") or consent
             sandbox.stop()
-    derived = derived_dialect(bank, read_tape(directory / "tape"), Schemas([bundled("schemas")]))
+    derived = derive_dialect(bank, read_tape(directory / "tape"), Schemas([bundled("schemas")]))
     value = yaml_reader.parse(derived.files["dialect.yaml"], Path("dialect.yaml")).value
     docs = [change["doc"] for change in value["changes"]["operations"].values()]
     recorded = sum(doc.startswith("Recorded") for doc in docs)

@@ -32,7 +32,7 @@ def blueprint(tmp_path_factory: pytest.TempPathFactory) -> Blueprint:
 def with_case(blueprint: Blueprint, case: dict[str, Any]) -> Engine:
     """Read as a cassette is, with all of lint's checks."""
     cassette = read_rules(to_json({"cassette": 1, "rules": [case]}).decode(), Path("case"), blueprint.schemas, "case")
-    return blueprint.engine(blueprint.extended([[cassette]]), MemoryStore(), Journal())
+    return blueprint.engine(blueprint.extend([[cassette]]), MemoryStore(), Journal())
 
 
 def exchanged(method: str, target: str, **options: Any) -> Journaled:

@@ -23,7 +23,7 @@ from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.features.derive import derived_dialect as derived_dialects
-from xs2a_sandbox.features.derive.derived_dialect import DerivedDialect, check_name, derived_dialect
+from xs2a_sandbox.features.derive.derived_dialect import DerivedDialect, check_name, derive_dialect
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.tape import read_tape
 
@@ -41,7 +41,7 @@ def recorded() -> tuple[Exchange, ...]:
 
 def learn(directory: Path, entries: Sequence[Exchange]) -> DerivedDialect:
     tape(directory / "tape", *entries, redacted=False)
-    return derived_dialect("mine", read_tape(directory / "tape"), SCHEMAS)
+    return derive_dialect("mine", read_tape(directory / "tape"), SCHEMAS)
 
 
 @cache
@@ -158,7 +158,7 @@ def test_an_embedded_journey_of_the_other_documented_dialect_is_walked_again(red
     app.ask("GET", f"{path}/status")
 
     if redacted:
-        learned = derived_dialect("mine", redacted_tape(tmp_path, *app.entries), SCHEMAS)
+        learned = derive_dialect("mine", redacted_tape(tmp_path, *app.entries), SCHEMAS)
     else:
         learned = learn(tmp_path, app.entries)
 
@@ -270,7 +270,7 @@ def test_links_to_the_bank_lead_to_the_sandbox(tmp_path: Path) -> None:
 
 def test_endings_by_a_redacted_recording_walk_the_same_way(tmp_path: Path) -> None:
     redacted = redacted_tape(tmp_path, *recorded())
-    made = derived_dialect("mine", redacted, SCHEMAS)
+    made = derive_dialect("mine", redacted, SCHEMAS)
     assert (made.alike, made.unknown) == (len(recorded()), ())
     assert all(text not in text_of for text_of in made.files.values() for text in (IBAN, "start12", "Petra"))
 

@@ -13,7 +13,7 @@ from xs2a_sandbox.documents.yaml_writer import write_exactly
 from xs2a_sandbox.engine import build
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.authoring.lint import check
-from xs2a_sandbox.features.authoring.new_case import drafted, text, write
+from xs2a_sandbox.features.authoring.new_case import draft_case, text, write
 
 BANK = bundled_engine()
 DATA = BANK.parts.testdata
@@ -35,7 +35,7 @@ def test_of_every_operation_it_lints_clean_and_its_example_holds(tmp_path: Path,
     folder = tmp_path / "cases"
     folder.mkdir()
     for operation in BANK.interface.operations.values():
-        draft = drafted(BANK.interface, BANK.schemas, DATA, operation.method, operation.pattern.text, status)
+        draft = draft_case(BANK.interface, BANK.schemas, DATA, operation.method, operation.pattern.text, status)
         assert draft.match == {"operation": operation.id}
         (folder / f"{draft.id}.yaml").write_text(text(draft))
 
@@ -47,7 +47,7 @@ def test_what_narrows_it_down_can_be_taken_as_it_stands(tmp_path: Path, status: 
     folder = tmp_path / "cases"
     folder.mkdir()
     for operation in BANK.interface.operations.values():
-        draft = drafted(BANK.interface, BANK.schemas, DATA, operation.method, operation.pattern.text, status)
+        draft = draft_case(BANK.interface, BANK.schemas, DATA, operation.method, operation.pattern.text, status)
         lines = text(draft).splitlines()
         bare = [line.replace("# ", "", 1) if line.strip().startswith(("# body", "# query")) else line for line in lines]
         (folder / f"{draft.id}.yaml").write_text("\n".join(bare))
@@ -56,7 +56,7 @@ def test_what_narrows_it_down_can_be_taken_as_it_stands(tmp_path: Path, status: 
 
 
 def test_amounts_stay_as_they_are_written() -> None:
-    draft = drafted(BANK.interface, BANK.schemas, DATA, "GET", "/v1/accounts", None)
+    draft = draft_case(BANK.interface, BANK.schemas, DATA, "GET", "/v1/accounts", None)
     body = {"amount": Decimal("12345678901234567.10"), "rate": Decimal("1.10"), "text": "1.10"}
     written = text(replace(draft, body=body, narrower={"body": {"/amount": Decimal("1.10")}}))
     (rule,) = yaml_reader.parse(written, Path("case.yaml")).value["rules"]
@@ -99,7 +99,7 @@ PAYMENT = {
     ],
 )
 def test_what_is_given_is_matched(tmp_path: Path, path: str, match: dict[str, object]) -> None:
-    draft = drafted(BANK.interface, BANK.schemas, DATA, "GET", path, None)
+    draft = draft_case(BANK.interface, BANK.schemas, DATA, "GET", path, None)
     assert draft.match == match
     file = tmp_path / "one.yaml"
     file.write_text(text(draft))
@@ -157,7 +157,7 @@ def test_editors_find_the_schema_of_the_folder(tmp_path: Path, here: Path) -> No
 
 def test_errors_have_the_codes_that_the_operation_has() -> None:
     def code(method: str, path: str, status: int) -> object:
-        return drafted(BANK.interface, BANK.schemas, DATA, method, path, status).body["tppMessages"][0]["code"]
+        return draft_case(BANK.interface, BANK.schemas, DATA, method, path, status).body["tppMessages"][0]["code"]
 
     assert code("GET", "/v1/accounts", 401) == "CONSENT_EXPIRED"
     assert code("POST", "/v1/consents", 400) == "RESOURCE_UNKNOWN"

@@ -65,7 +65,7 @@ def agrees(answers: dict[str, Response], steps: list[Step], directory: Path) -> 
     before = compared(an_engine(), answers, steps)
     assert before.groups
     after = compared(amended(before, directory), answers, steps)
-    assert suggest_amendments.left(before, after) == {}
+    assert suggest_amendments.find_remaining(before, after) == {}
     return "".join(file.read_text() for file in sorted((directory / "amend").iterdir()))
 
 

@@ -13,7 +13,7 @@ from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign.campaign import Campaign, FaultResult, Results
 from xs2a_sandbox.features.campaign.command import Command
 from xs2a_sandbox.features.campaign.kept_results import ResultsFile
-from xs2a_sandbox.features.campaign.plan import chosen
+from xs2a_sandbox.features.campaign.plan import choose_faults
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 from xs2a_sandbox.features.pytest.server_process import Process
 
@@ -48,7 +48,7 @@ def make(bank: Process, tmp_path: Path) -> Make:
             confdir=bank.confdir,
             budget=budget,
             slow="10ms",
-            choose=lambda faults: chosen(faults, words),
+            choose=lambda faults: choose_faults(faults, words),
         )
 
     return made

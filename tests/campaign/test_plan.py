@@ -5,7 +5,7 @@ from collections import Counter
 from tests.campaign.seeing import call
 from xs2a_sandbox.bank.loading import interface_and_schemas
 from xs2a_sandbox.config import Settings
-from xs2a_sandbox.features.campaign.plan import ALIKE, IDLE, Plan, chosen, plan
+from xs2a_sandbox.features.campaign.plan import ALIKE, IDLE, Plan, choose_faults, plan
 from xs2a_sandbox.features.campaign.seen import Seen, SeenCall
 
 INTERFACE, _ = interface_and_schemas(Settings(state="memory:"))
@@ -110,5 +110,5 @@ def test_the_plan_is_the_same_again() -> None:
 def test_some_are_chosen() -> None:
     made = planned(call("account-list", answer=LIST))
 
-    assert [str(one.fault) for one in chosen(made.faults, ["reset"])] == ["account-list 1: reset, before"]
-    assert len(chosen(made.faults, [])) == len(made.faults)
+    assert [str(one.fault) for one in choose_faults(made.faults, ["reset"])] == ["account-list 1: reset, before"]
+    assert len(choose_faults(made.faults, [])) == len(made.faults)

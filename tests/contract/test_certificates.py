@@ -154,7 +154,7 @@ def as_client(bank: Bank, id: str, path: str = "/as/token.oauth2", **form: str) 
 def test_a_client_comes_with_the_certificate_of_its_tpp(showing: As, strictly: Control, order: Order, id: str) -> None:
     said = {} if id.startswith("PSD") else {"organizationIdentifier": "PSDAT-FMA-777"}
     strictly.ask("PUT", f"state/clients/{id}", {"secret": "its secret", "name": "An app", **said})
-    own, other = showing(as_ordered(order)), showing(as_ordered(order.changed(organisation_identifier="PSDAT-FMA-2")))
+    own, other = showing(as_ordered(order)), showing(as_ordered(order.change(organisation_identifier="PSDAT-FMA-2")))
     token = as_client(own, id).json()["access_token"]
     refused = as_client(other, id)
     assert (refused.status, refused.json()["error"]) == (401, "invalid_client")
@@ -172,7 +172,7 @@ def test_a_client_comes_with_the_certificate_of_its_tpp(showing: As, strictly: C
 @spec("reading-strict-certificate-role")
 @carrying
 def test_the_role_is_that_of_the_operation(showing: As, strictly: Control, order: Order) -> None:
-    bank = showing(as_ordered(order.changed(roles=particulars(roles=("PISP",)).roles)))
+    bank = showing(as_ordered(order.change(roles=particulars(roles=("PISP",)).roles)))
     assert refusal(accounts(bank)) == (401, "ROLE_INVALID")
     assert bank.post("/v1/payments/sepa-credit-transfers", json=bodies.payment("sepa-credit-transfers")).status == 200
 
@@ -189,7 +189,7 @@ def test_a_certificate_ends_with_the_clock_of_the_session(showing: As, strictly:
 @spec("reading-strict-certificate-status")
 @carrying
 def test_revoked_and_blocked_at_once(showing: As, strictly: Control, order: Order, service: TrustService) -> None:
-    order, one = order.changed(organisation_identifier="PSDAT-FMA-778"), as_ordered(order)
+    order, one = order.change(organisation_identifier="PSDAT-FMA-778"), as_ordered(order)
     service.register("PSDAT-FMA-778", Provider("My TPP"))
     bank, blocked = showing(one), showing(as_ordered(order))
     assert (accounts(bank).status, accounts(blocked).status) == (200, 200)
@@ -204,7 +204,7 @@ def test_revoked_and_blocked_at_once(showing: As, strictly: Control, order: Orde
 @pytest.mark.parametrize("name", MISTAKES)
 def test_the_zoo(showing: As, strictly: Control, order: Order, service: TrustService, name: str) -> None:
     wrong, identifier = MISTAKES[name], f"PSDAT-FMA-{name}"
-    order = order.changed(organisation_identifier=identifier)
+    order = order.change(organisation_identifier=identifier)
     one = MAKERS[name](order)
     service.register(identifier, Provider("My TPP", wrong.standing == "blocked"))
     if wrong.standing == "revoked":
@@ -217,8 +217,8 @@ def test_the_zoo(showing: As, strictly: Control, order: Order, service: TrustSer
 @spec("reading-strict-certificate-rotation")
 @carrying
 def test_two_certificates_of_a_tpp_overlap(showing: As, strictly: Control, order: Order) -> None:
-    soon = order.changed(not_after=order.now + timedelta(days=3))
-    later = order.changed(not_before=order.now + timedelta(days=1), not_after=order.now + timedelta(days=47))
+    soon = order.change(not_after=order.now + timedelta(days=3))
+    later = order.change(not_before=order.now + timedelta(days=1), not_after=order.now + timedelta(days=47))
     old, new = showing(as_ordered(soon)), showing(as_ordered(later))
     assert accounts(old).status == 200
     assert refusal(accounts(new)) == (401, "CERTIFICATE_INVALID"), "not valid yet"
@@ -246,7 +246,7 @@ def test_strict_asks_all_who_come_over_tls(showing: As, control: Control) -> Non
 @spec("reading-strict-certificate-tpp")
 @carrying
 def test_what_another_tpp_has_created_is_unknown(showing: As, strictly: Control, order: Order) -> None:
-    one, other = showing(as_ordered(order)), showing(as_ordered(order.changed(organisation_identifier="PSDAT-FMA-2")))
+    one, other = showing(as_ordered(order)), showing(as_ordered(order.change(organisation_identifier="PSDAT-FMA-2")))
     consent = one.post("/v1/consents", json=bodies.consent()).json()["consentId"]
     payment = one.post("/v1/payments/sepa-credit-transfers", json=bodies.payment("sepa-credit-transfers")).json()
     path = f"/v1/payments/sepa-credit-transfers/{payment['paymentId']}/status"

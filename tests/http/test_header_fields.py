@@ -7,7 +7,7 @@ import pytest
 from tests.support.engine_client import an_engine
 from xs2a_sandbox.compare.difference import collect_headers
 from xs2a_sandbox.features.authoring.case_from_exchange import case_from
-from xs2a_sandbox.features.derive.recorded_answer import recorded_answer
+from xs2a_sandbox.features.derive.recorded_answer import write_answer
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import counts
@@ -33,5 +33,5 @@ def test_rules_answer_with_a_header_if_and_only_if_it_is_compared(name: str, exp
 
     assert counts(name) is expected
     assert bool(collect_headers([pair])) is expected
-    assert ("headers" in recorded_answer(entry, {})) is expected
+    assert ("headers" in write_answer(entry, {})) is expected
     assert ("headers" in case_from(engine.journal.entries()[0], engine.interface)["respond"]) is expected

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from xs2a_sandbox.features.derive.infer_match import RecordedRequest, recorded_request, tell_apart
+from xs2a_sandbox.features.derive.infer_match import RecordedRequest, make_recorded_request, tell_apart
 from xs2a_sandbox.http import Headers
 
 A, B = "11111111-1111-4111-8111-111111111111", "22222222-1111-4111-8111-111111111111"
@@ -15,7 +15,7 @@ def request(
 ) -> RecordedRequest:
     pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
     content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-    return recorded_request(number, {}, f"/x?{query}", Headers(pairs), content, answer)
+    return make_recorded_request(number, {}, f"/x?{query}", Headers(pairs), content, answer)
 
 
 def queries(*requests: RecordedRequest, said: dict[str, int] | None = None) -> list[Any]:

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from tests.support.taping import taped
-from xs2a_sandbox.features.derive.recorded_answer import body_file, is_intact, recorded_answer
+from xs2a_sandbox.features.derive.recorded_answer import body_file, is_intact, write_answer
 
 JSON = [("Content-Type", "application/json")]
 
 
 def answered(answer: Any, headers: Any = JSON, status: int = 200) -> dict[str, Any]:
-    spec = recorded_answer(taped("/v1/x", answer, status=status, answer_headers=headers), {})
+    spec = write_answer(taped("/v1/x", answer, status=status, answer_headers=headers), {})
     assert spec.pop("raw") is True
     return spec
 
@@ -32,7 +32,7 @@ def test_what_is_no_json_is_text_or_bytes() -> None:
 def test_large_bodies_have_files_of_their_own() -> None:
     files: dict[str, bytes] = {}
     large = json.dumps("x" * 70_000).encode()
-    spec = recorded_answer(taped("/v1/x", large), files)
+    spec = write_answer(taped("/v1/x", large), files)
 
     assert files == {spec["file"]: large}
     assert spec["file"].startswith("bodies/")

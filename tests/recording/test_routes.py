@@ -22,7 +22,7 @@ UUID = "5f81d900-ca0e-4fc7-82e0-b86db4245024"
 def test_whole_routes_keep_what_stands_before_the_interface(
     target: str, path: str, parameters: dict[str, str], resource: str, tmp_path: Path
 ) -> None:
-    route = Routes(bank_of_things(tmp_path)).whole("GET", target)
+    route = Routes(bank_of_things(tmp_path)).find_whole("GET", target)
     assert (route.path, dict(route.parameters), route.resource) == (path, parameters, resource)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from xs2a_sandbox.errors import UserMistake
-from xs2a_sandbox.features.pytest.injected_fault import InjectedFault, injected, report, reported
+from xs2a_sandbox.features.pytest.injected_fault import InjectedFault, read_injected, read_reports, report
 
 pytest_plugins = ["pytester"]
 
@@ -13,26 +13,26 @@ FAULT = InjectedFault("consent-expired", "account-list", 2, status=401, code="CO
 
 
 def test_it_is_read_as_it_was_told() -> None:
-    assert injected({"XS2A_SANDBOX_FAULT": FAULT.as_json()}) == FAULT
+    assert read_injected({"XS2A_SANDBOX_FAULT": FAULT.as_json()}) == FAULT
     assert str(FAULT) == "account-list 2: consent-expired, before"
     assert str(InjectedFault("ids-zero")) == "ids-zero"
 
 
 def test_elsewhere_there_is_none() -> None:
-    assert injected({}) is None
-    assert injected({"XS2A_SANDBOX_FAULT": ""}) is None
+    assert read_injected({}) is None
+    assert read_injected({"XS2A_SANDBOX_FAULT": ""}) is None
     with pytest.raises(UserMistake, match="is not what a campaign has written"):
-        injected({"XS2A_SANDBOX_FAULT": "reset"})
+        read_injected({"XS2A_SANDBOX_FAULT": "reset"})
 
 
 def test_findings_are_told_in_lines(tmp_path: Path) -> None:
     file = tmp_path / "findings.jsonl"
-    assert reported(file) == []
+    assert read_reports(file) == []
     report({}, "test_a", "nobody listens")
     report({"XS2A_SANDBOX_FINDINGS": str(file)}, "test_a", "one\ntwo")
     file.write_text(file.read_text() + "by hand\n[1]\n")
 
-    assert reported(file) == [
+    assert read_reports(file) == [
         {"test": "test_a", "text": "one\ntwo"},
         {"test": "", "text": "by hand"},
         {"test": "", "text": "[1]"},
@@ -60,7 +60,7 @@ def test_a_test_that_asks_for_it_and_fails_is_a_finding(
 
     pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider").assert_outcomes(passed=1, failed=2)
 
-    (one,) = reported(findings)
+    (one,) = read_reports(findings)
     assert one["test"].endswith("::test_wrong")
     assert one["text"].startswith("nobody told the customer")
 
@@ -68,4 +68,4 @@ def test_a_test_that_asks_for_it_and_fails_is_a_finding(
     monkeypatch.delenv("XS2A_SANDBOX_FAULT")
     pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider")
     # In a run without a fault every failure counts.
-    assert [one["test"].rpartition("::")[2] for one in reported(findings)] == ["test_told", "test_without"]
+    assert [one["test"].rpartition("::")[2] for one in read_reports(findings)] == ["test_told", "test_without"]

@@ -6,8 +6,8 @@ from urllib.parse import parse_qsl
 
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.errors import UserMistake
-from xs2a_sandbox.features.derive.infer_match import recorded_request, tell_apart
-from xs2a_sandbox.features.derive.recorded_answer import recorded_answer
+from xs2a_sandbox.features.derive.infer_match import make_recorded_request, tell_apart
+from xs2a_sandbox.features.derive.recorded_answer import write_answer
 from xs2a_sandbox.features.derive.routes import Routes, slug
 from xs2a_sandbox.http import Headers, to_json
 from xs2a_sandbox.journal.journal import Journaled
@@ -29,7 +29,7 @@ def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
     route = Routes(interface).find(entry.method, entry.path)
     query = dict(reversed(parse_qsl(entry.target.partition("?")[2], keep_blank_values=True)))
     headers = {name: value for name in _TELLING if (value := entry.headers.get(name)) is not None}
-    request = recorded_request(
+    request = make_recorded_request(
         entry.number, route.parameters, entry.target, Headers(headers.items()), entry.body, answer=""
     )
     (distinction,) = tell_apart([request], {}, always={name.lower() for name in _TELLING})
@@ -57,4 +57,4 @@ def _answer(entry: Journaled) -> dict[str, Any]:
     if isinstance(body, dict) and body.pop("sandbox", None):
         # The sandbox's own remark on an unmatched request is no part of the answer.
         entry = replace(entry, answer_body=to_json(body))
-    return recorded_answer(entry, {}) | ({"fault": entry.fault} if entry.fault else {})
+    return write_answer(entry, {}) | ({"fault": entry.fault} if entry.fault else {})

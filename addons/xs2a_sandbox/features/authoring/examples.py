@@ -98,11 +98,11 @@ def compose(entry: Example) -> Request:
         headers=Headers((name, to_text(value)) for name, value in headers.items() if value is not None),
         body=to_json(spec["body"]) if "body" in spec else spec.get("text", "").encode(),
         host="bank.example",
-        certificates=_certificates(**_plain(spec["certificate"])) if "certificate" in spec else None,
+        certificates=_certificates(**_make_hashable(spec["certificate"])) if "certificate" in spec else None,
     )
 
 
-def _plain(certificate: Mapping[str, Any]) -> dict[str, Any]:
+def _make_hashable(certificate: Mapping[str, Any]) -> dict[str, Any]:
     """The same with a tuple for a list, by which it can be kept."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in certificate.items()}
 
@@ -201,7 +201,7 @@ def trials(
     static_data: bool = False,
     tried: Callable[[Example], bool] = lambda entry: True,
 ) -> list[Trial]:
-    banks = Banks(Bank(_undelayed(interface), schemas))
+    banks = Banks(Bank(_remove_delays(interface), schemas))
     log_entries: list[LogEntry] = []
     engine = Engine(
         Parts(banks, MemoryStore(), data, USUAL, clock, static_data=static_data, on_exchange=log_entries.append)
@@ -243,8 +243,8 @@ def _why(engine: Engine, entry: Example, request: Request, exchange: LogEntry) -
     return f"{who}; {own} does not answer: {reason}" if reason else who
 
 
-def _undelayed(interface: Interface) -> Interface:
-    def quick(behaviour: Behaviour) -> Behaviour:
+def _remove_delays(interface: Interface) -> Interface:
+    def speed_up(behaviour: Behaviour) -> Behaviour:
         return replace(
             behaviour,
             respond=tuple(replace(answer, delay=None) for answer in behaviour.respond),
@@ -254,10 +254,10 @@ def _undelayed(interface: Interface) -> Interface:
     return replace(
         interface,
         operations={
-            id: replace(operation, behaviour=quick(operation.behaviour))
+            id: replace(operation, behaviour=speed_up(operation.behaviour))
             for id, operation in interface.operations.items()
         },
-        rules=tuple(replace(rule, behaviour=quick(rule.behaviour)) for rule in interface.rules),
+        rules=tuple(replace(rule, behaviour=speed_up(rule.behaviour)) for rule in interface.rules),
     )
 
 

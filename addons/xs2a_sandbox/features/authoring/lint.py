@@ -18,7 +18,7 @@ from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Problem
 from xs2a_sandbox.features.authoring import lint_answers
 from xs2a_sandbox.features.authoring.examples import Example, Trial, trials
-from xs2a_sandbox.features.authoring.lint_answers import computed, dry_run, mismatch
+from xs2a_sandbox.features.authoring.lint_answers import describe_failure, dry_run, mismatch
 from xs2a_sandbox.features.authoring.lint_bodies import check_bodies
 from xs2a_sandbox.features.authoring.lint_members import Members, expressions
 from xs2a_sandbox.features.authoring.lint_oauth import check_oauth
@@ -209,15 +209,15 @@ def _testdata(files: loading.LoadedFiles, data: TestData) -> Iterator[tuple[Test
     """
     (folder,), *_ = files.layers
     dialect = loading.testdata_of(folder, files.interface.foundation if files.interface else ())
-    is_usual = _same(files.data, [bundled("cassettes") / TESTDATA])
+    is_usual = _are_same(files.data, [bundled("cassettes") / TESTDATA])
     yield data, lambda entry: _layer(entry.owner, files) > 0 and (is_usual or not _is_bundled(entry.owner))
     if files.interface and files.interface.quirks:  # which are there for the dialect not to answer as it says
         return
-    theirs = data if _same(files.data, [dialect]) else testdata.load([dialect])
+    theirs = data if _are_same(files.data, [dialect]) else testdata.load([dialect])
     yield theirs, lambda entry: _layer(entry.owner, files) <= 0
 
 
-def _same(files: Sequence[Path], others: Sequence[Path]) -> bool:
+def _are_same(files: Sequence[Path], others: Sequence[Path]) -> bool:
     return [file.read_bytes() for file in files] == [file.read_bytes() for file in others]
 
 
@@ -236,7 +236,7 @@ def _of_trial(trial: Trial, files: loading.LoadedFiles, interface: Interface) ->
     by = interface.entry(trial.exchange.rule) if trial.exchange and trial.exchange.rule else None
     for source, reason in trial.mismatches:
         at_text = (by and mismatch(by, source, reason)) or mismatch(owner, source, reason)
-        yield at_text or owner.origin.problem("template", computed(source, reason), place)
+        yield at_text or owner.origin.problem("template", describe_failure(source, reason), place)
     if trial.failure:
         yield owner.origin.problem("template", f"the answer to this cannot be written: {trial.failure}", place)
         return

@@ -47,7 +47,7 @@ def complaint(response: Response, by: Operation | Rule, interface: Interface, sc
     media = media_type(Headers(response.headers).get("content-type"))
     if not response.body or response.fault or not is_json(media):
         return None
-    possible = _possible(by, interface, response.status)
+    possible = _find_possible(by, interface, response.status)
     if None in possible:
         return None
     operation = _operation(by, interface)
@@ -56,7 +56,7 @@ def complaint(response: Response, by: Operation | Rule, interface: Interface, sc
     return wrong[0][1] if len(wrong) == len(names) else None
 
 
-def _possible(by: Operation | Rule, interface: Interface, status: int) -> set[str | None]:
+def _find_possible(by: Operation | Rule, interface: Interface, status: int) -> set[str | None]:
     """The schemas that an answer of that status can have; None if it may have any form."""
     names = names_by_status(by, _operation(by, interface))
     operation = _operation(by, interface)
@@ -116,16 +116,16 @@ def dry_run(
             except (ExpressionError, InvalidResponse, TypeError, ValueError) as error:
                 yield by.origin.problem(TEMPLATE, f"this answer cannot be written: {error}", below)
     for source, reason in mismatched:
-        yield mismatch(by, source, reason) or by.origin.problem(TEMPLATE, computed(source, reason))
+        yield mismatch(by, source, reason) or by.origin.problem(TEMPLATE, describe_failure(source, reason))
 
 
 def mismatch(by: Operation | Rule, source: str, reason: str) -> Problem | None:
     """A problem at the text that the expression stands in, if `by` has it."""
     place = next((pointer for pointer, text in texts(by.origin.written) if text == source), None)
-    return None if place is None else by.origin.problem(TEMPLATE, computed(source, reason), place)
+    return None if place is None else by.origin.problem(TEMPLATE, describe_failure(source, reason), place)
 
 
-def computed(source: str, reason: str) -> str:
+def describe_failure(source: str, reason: str) -> str:
     return f"{source!r} cannot be computed and comes out null: {reason}"
 
 
@@ -140,7 +140,7 @@ def texts(value: Any, pointer: Pointer = ()) -> Iterator[tuple[Pointer, str]]:
 
 def _scope(by: Operation | Rule, interface: Interface, data: TestData, clock: Clock) -> Scope:
     today = data.at(clock.today())
-    entry = _made(by, interface)
+    entry = _make_example(by, interface)
     request = compose(entry)
     state = Transaction(MemoryStore(), DEFAULT, lambda _: today)
     call = Call(request, split_target(request.target), Session(DEFAULT, ""), clock, state)
@@ -148,7 +148,7 @@ def _scope(by: Operation | Rule, interface: Interface, data: TestData, clock: Cl
     return call.scope()
 
 
-def _made(by: Operation | Rule, interface: Interface) -> Example:
+def _make_example(by: Operation | Rule, interface: Interface) -> Example:
     bare = example(by, interface, 0, {}, {})
     required = by.require.steps if isinstance(by, Operation) else ()
     constraints = by.constraints if isinstance(by, Rule) else tuple(c for step in required for c in step.constraints)

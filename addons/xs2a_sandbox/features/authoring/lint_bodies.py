@@ -17,14 +17,14 @@ _ELEMENT = re.compile(r"@?[^\W\d][\w.\-\u00b7]*")
 def check_bodies(by: Operation | Rule, operation: Operation | None) -> Iterator[Problem]:
     """`operation` is the one whose requirements a request meets before the rule `by` is looked at."""
     if isinstance(by, Operation):
-        yield from _required_by(by, ())
+        yield from _check_requirements(by, ())
         return
     types = _own_types(by) or (_of_all(operation.require) if operation and not by.skips_requirements else ())
     yield from _check(by, types, by.constraints, ("match",))
-    yield from _required_by(by, types)
+    yield from _check_requirements(by, types)
 
 
-def _required_by(by: Operation | Rule, types: Sequence[str]) -> Iterator[Problem]:
+def _check_requirements(by: Operation | Rule, types: Sequence[str]) -> Iterator[Problem]:
     """The problems with its own requirements; `types` are what a body is of where they say nothing."""
     is_list = isinstance(by.origin.written.get("require"), list)
     for number, step in enumerate(by.require.steps if by.require else ()):
@@ -76,7 +76,7 @@ def _check(
 
 
 def _of_a_form(constraint: Constraint) -> str | None:
-    return _whole(constraint) or (
+    return _check_whole(constraint) or (
         f"a form has fields such as {'/' + steps[0]}, and nothing below them"
         if len(steps := parse_pointer(constraint.place.name)) > 2 or (steps[1:] and not steps[1].isdecimal())
         else _no_text(constraint)
@@ -84,7 +84,7 @@ def _of_a_form(constraint: Constraint) -> str | None:
 
 
 def _of_xml(constraint: Constraint) -> str | None:
-    if whole := _whole(constraint):
+    if whole := _check_whole(constraint):
         return whole
     steps = [step for step in parse_pointer(constraint.place.name) if not step.isdecimal()]
     for number, step in enumerate(steps, 1):
@@ -97,7 +97,7 @@ def _of_xml(constraint: Constraint) -> str | None:
     return _no_text(constraint)
 
 
-def _whole(constraint: Constraint) -> str | None:
+def _check_whole(constraint: Constraint) -> str | None:
     return None if constraint.place.name else f"{next(iter(constraint.spec))} looks at JSON alone"
 
 
@@ -112,7 +112,7 @@ def _no_text(constraint: Constraint) -> str | None:
 _MISFITS: Mapping[Kind, Callable[[Constraint], str | None]] = {
     "json": lambda constraint: None,
     "form": _of_a_form,
-    "multipart": _whole,
+    "multipart": _check_whole,
     "xml": _of_xml,
     "other": lambda constraint: "only JSON, forms, multipart bodies and XML have members",
 }

@@ -60,7 +60,7 @@ class Members:
         shapes["let"] = self._let(by)
         for pointer, text in expressions(by):
             for root, keys in chains(text):
-                if wrong := _unknown(shapes[root], keys, root) if root in shapes else _headers(root, keys):
+                if wrong := _find_unknown(shapes[root], keys, root) if root in shapes else _headers(root, keys):
                     yield by.origin.problem("member", wrong, pointer)
         for number, effect in enumerate(by.behaviour.effects):
             if not isinstance(effect, Effect):
@@ -147,7 +147,7 @@ def _shape(node: Node, depth: int = 4) -> Shape | None:
     return {name: _shape(node.at(schema), depth - 1) for name, schema in properties.items()} if properties else None
 
 
-def _unknown(shape: Shape | None, keys: tuple[Key, ...], so_far: str) -> str | None:
+def _find_unknown(shape: Shape | None, keys: tuple[Key, ...], so_far: str) -> str | None:
     """Says which of the keys leads to nothing."""
     for key in keys:
         if shape is None:
@@ -173,24 +173,24 @@ def expressions(by: Operation | Rule) -> Iterator[tuple[Pointer, str]]:
     """Places below the rule or operation, and the text there that may be computed."""
     written = by.origin.written
     if isinstance(by, Rule) and by.when_text:
-        yield ("match", "when"), braced(by.when_text)
+        yield ("match", "when"), wrap_in_braces(by.when_text)
     for below, _ in answers(by):
         answer = written[below[0]] if len(below) == 1 else written[below[0]][below[1]]
         if "when" in answer:
-            yield (*below, "when"), braced(answer["when"])
+            yield (*below, "when"), wrap_in_braces(answer["when"])
         for key in _COMPUTED if answer.get("raw") is not True else ():
             yield from _braces(answer.get(key), (*below, key))
     yield from _braces(written.get("let"), ("let",))
     for number, step in enumerate(_list(written.get("require"))):
         pointer: Pointer = ("require", number) if isinstance(written["require"], list) else ("require",)
         if "that" in step:
-            yield (*pointer, "that"), braced(step["that"])
+            yield (*pointer, "that"), wrap_in_braces(step["that"])
         yield from _braces(step.get("values"), (*pointer, "values"))
     for number, effect in enumerate(written.get("effects", ())):
         for key in ("to", "with"):
             yield from _braces(effect.get(key), ("effects", number, key))
         if "when" in effect:
-            yield ("effects", number, "when"), braced(effect["when"])
+            yield ("effects", number, "when"), wrap_in_braces(effect["when"])
     if "amend" in written:
         for key in ("status", "headers", "body", "patch"):
             yield from _braces(written["amend"].get(key), ("amend", key))
@@ -205,5 +205,5 @@ def _braces(value: Any, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:
     return ((place, text) for place, text in texts(value, pointer) if "{{" in text)
 
 
-def braced(condition: str) -> str:
+def wrap_in_braces(condition: str) -> str:
     return "{{ " + condition + " }}"

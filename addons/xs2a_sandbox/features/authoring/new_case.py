@@ -110,7 +110,7 @@ def write(settings: Settings, method: str, path: str, status: int | None = None,
     """
     files = loading.read(settings)
     interface, data = files.require_all()
-    draft = drafted(interface, files.schemas, data, method.upper(), path, status)
+    draft = draft_case(interface, files.schemas, data, method.upper(), path, status)
     return _save(settings, interface, draft.id, file, lambda schema: text(draft, schema))
 
 
@@ -125,11 +125,11 @@ def write_exchange(settings: Settings, entry: Journaled, file: Path | None = Non
     rule["id"] = free_id(interface, rule["id"])
     case = {"cassette": 1, "title": f"{entry.method} {entry.path}, as answered once", "rules": [rule]}
 
-    def written(schema: str | None) -> str:
+    def write_yaml(schema: str | None) -> str:
         return (schema_line(schema) if schema else "") + yaml_text(case)
 
     # What a real bank has answered need not be what the operation takes: that is for its author to say.
-    return _save(settings, interface, rule["id"], file, written, judge=False)
+    return _save(settings, interface, rule["id"], file, write_yaml, judge=False)
 
 
 def _save(
@@ -169,7 +169,7 @@ def _save(
     return file
 
 
-def drafted(
+def draft_case(
     interface: Interface, schemas: Schemas, data: TestData, method: str, path: str, status: int | None
 ) -> Draft:
     """Raises UserMistake, naming the nearest operations, where none has that path."""

@@ -40,7 +40,7 @@ class Command:
         # What hangs on the order of sets is the same again.
         environ = {"PYTHONHASHSEED": "0", **environ, **addresses}
         for name, text in self.variables.items():
-            environ[name] = _filled(name, text, addresses)
+            environ[name] = _fill(name, text, addresses)
         output, started = scratch / "output.txt", time.monotonic()
         with output.open("wb") as file:
             try:
@@ -96,7 +96,7 @@ def _wait(process: subprocess.Popen[bytes], until: float, stop: threading.Event)
     return False
 
 
-def _filled(name: str, text: str, variables: Mapping[str, str]) -> str:
+def _fill(name: str, text: str, variables: Mapping[str, str]) -> str:
     """Fills the variables into a text that names them, such as {url}. Raises UserMistake."""
     by_name = {variable.removeprefix(PREFIX).lower(): value for variable, value in variables.items()}
     try:

@@ -141,7 +141,7 @@ def campaign(
     from xs2a_sandbox.features.campaign import Command, finding_file
     from xs2a_sandbox.features.campaign.campaign import Campaign
     from xs2a_sandbox.features.campaign.kept_results import ResultsFile
-    from xs2a_sandbox.features.campaign.plan import chosen
+    from xs2a_sandbox.features.campaign.plan import choose_faults
     from xs2a_sandbox.features.campaign.reports import files
     from xs2a_sandbox.features.campaign.reports.text import as_text
 
@@ -160,7 +160,7 @@ def campaign(
             budget=budget,
             timeout=timeout,
             slow=slow,
-            choose=lambda faults: chosen(faults, choose),
+            choose=lambda faults: choose_faults(faults, choose),
             tell=_tell,
             note=lambda text: click.echo(text, err=True),
         )

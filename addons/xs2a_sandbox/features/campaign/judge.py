@@ -71,15 +71,15 @@ def _failure(assertion: Mapping[str, Any]) -> str:
 def _payments(case: Case) -> Iterator[str]:
     """One intent gives at most one payment, also if the next run pays again what the run with the fault has paid."""
     learned, is_found = case.learned, False
-    for text in _too_many(case, learned.first.seen.payments, case.run.seen.payments):
+    for text in _find_too_many(case, learned.first.seen.payments, case.run.seen.payments):
         is_found = True
         yield text
     if case.after and learned.passes_again and not is_found:
-        for text in _too_many(case, learned.second.seen.all_payments, case.after.seen.all_payments):
+        for text in _find_too_many(case, learned.second.seen.all_payments, case.after.seen.all_payments):
             yield f"together with the next run {text}"
 
 
-def _too_many(case: Case, usual: Payments, payments: Payments) -> Iterator[str]:
+def _find_too_many(case: Case, usual: Payments, payments: Payments) -> Iterator[str]:
     """A customer who has declined may begin again."""
     made = payments.made - payments.rejected if case.fault.operation == SCA else payments.made
     for intent, count in sorted(made.items()):

@@ -134,11 +134,11 @@ def _errors(interface: Interface, point: _Point, left_out: Counter[str]) -> Iter
             yield point.fault(name, {"error": name}, 3, status=status, code=code)
             continue
         ranks = (3, 5) if status < 500 else (2, 1)
-        yield from _answered(point, name, {"error": name}, ranks, left_out, status=status, code=code)
+        yield from _plan_answer(point, name, {"error": name}, ranks, left_out, status=status, code=code)
     answer: dict[str, Any] = {"error": limit.name} if limit else {"status": _TOO_MANY}
     limit_answer = {"status": _TOO_MANY, "code": limit.code(operation.id) if limit else None}
     for name, seconds in (("429 with Retry-After", RETRY_AFTER), ("429 without Retry-After", NO_RETRY_AFTER)):
-        yield from _answered(point, name, {**answer, "retry_after": seconds}, (2, 6), left_out, **limit_answer)
+        yield from _plan_answer(point, name, {**answer, "retry_after": seconds}, (2, 6), left_out, **limit_answer)
 
 
 def _refusals(call: SeenCall) -> Iterator[str]:
@@ -152,7 +152,7 @@ def _refusals(call: SeenCall) -> Iterator[str]:
         yield from ("certificate-", "role-")
 
 
-def _answered(
+def _plan_answer(
     point: _Point, name: str, wish: Mapping[str, Any], ranks: tuple[int, int], left_out: Counter[str], **answer: Any
 ) -> Iterator[PlannedFault]:
     """The answer before the effect and after it, which is the same where there is none."""
@@ -179,6 +179,6 @@ def _would_change(call: SeenCall, name: str) -> bool:
     return corrupt(Response(200, (("Content-Type", "application/json"),), to_json(call.answer), name)) is not None
 
 
-def chosen(faults: Iterable[PlannedFault], keep: Sequence[str]) -> list[PlannedFault]:
+def choose_faults(faults: Iterable[PlannedFault], keep: Sequence[str]) -> list[PlannedFault]:
     """Returns the faults whose text, as the report has it, holds one of these words; all of them without words."""
     return [planned for planned in faults if not keep or any(word in str(planned.fault) for word in keep)]

@@ -82,7 +82,7 @@ class RunSession:
         counted = self.client.faults()["faults"]
         self.client.clear_faults()
         seen = look(self.client, self.name, since, payments, self._payments)
-        reported = tuple(injected_fault.reported(findings))
+        reported = tuple(injected_fault.read_reports(findings))
         hits, approvals = (counted[0]["hits"], counted[0]["seen"]) if counted else (0, 0)
         return Observed(ended, seen, hits, 0 if order else approvals, reported)
 

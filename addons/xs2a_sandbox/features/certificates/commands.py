@@ -65,7 +65,7 @@ def _some_text(context: click.Context, parameter: click.Parameter, value: str) -
     return value
 
 
-def _wrong(command: Callable[..., None]) -> Callable[..., None]:
+def _add_wrong_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Adds a flag for each kind of bad certificate that has a key."""
     for mistake in reversed([mistaken for mistaken in MISTAKES.values() if mistaken.has_key]):
         text = f"Bad ones: each {mistake.doc}."
@@ -124,7 +124,7 @@ def _wrong(command: Callable[..., None]) -> Callable[..., None]:
     type=click.Path(file_okay=False, path_type=Path),
     help="The folder to write into. [one called as the TPP]",
 )
-@_wrong
+@_add_wrong_flags
 @setting_flags("host", "proxy_port", "tls_port", "confdir")
 def new(
     name: str,

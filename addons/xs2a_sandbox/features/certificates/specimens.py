@@ -27,7 +27,7 @@ class Order:
     key: KeyType
     now: datetime
 
-    def changed(self, **changes: object) -> "Order":
+    def change(self, **changes: object) -> "Order":
         """The same, with another content."""
         return replace(self, particulars=replace(self.particulars, **changes))  # type: ignore[arg-type]
 
@@ -57,13 +57,13 @@ def _of(issued: Issued, *above: Issued) -> Presented:
 
 
 def _with(**changes: object) -> Callable[[Order], Presented]:
-    return lambda order: as_ordered(order.changed(**changes))
+    return lambda order: as_ordered(order.change(**changes))
 
 
 def _valid(begin: int, end: int) -> Callable[[Order], Presented]:
     """Valid from one day to another, counted from now."""
     return lambda order: as_ordered(
-        order.changed(not_before=order.now + timedelta(days=begin), not_after=order.now + timedelta(days=end))
+        order.change(not_before=order.now + timedelta(days=begin), not_after=order.now + timedelta(days=end))
     )
 
 
@@ -133,7 +133,7 @@ def _truncate(order: Order) -> Presented:
 
 def _huge(order: Order) -> Presented:
     extension = x509.UnrecognizedExtension(ObjectIdentifier("1.3.6.1.4.1.55555.1"), bytes(100_000))
-    return as_ordered(order.changed(more=(x509.Extension(extension.oid, False, extension),)))
+    return as_ordered(order.change(more=(x509.Extension(extension.oid, False, extension),)))
 
 
 def _long_chain(order: Order) -> Presented:
@@ -141,7 +141,7 @@ def _long_chain(order: Order) -> Presented:
     issuers = [order.ca]
     for number in range(50):
         key = issuing.new_key("ec")
-        ca = order.changed(is_ca=True, key_usage=("key_cert_sign",), name=f"CA {number}").particulars
+        ca = order.change(is_ca=True, key_usage=("key_cert_sign",), name=f"CA {number}").particulars
         issuers.append(Issued(issuing.issue(ca, key, issuers[-1]), key))
     key = issuing.new_key(order.key)
     own = Issued(issuing.issue(order.particulars, key, issuers[-1]), key)
@@ -150,7 +150,7 @@ def _long_chain(order: Order) -> Presented:
 
 def _critical(order: Order) -> Presented:
     extension = x509.UnrecognizedExtension(ObjectIdentifier("1.3.6.1.4.1.55555.2"), b"\x05\x00")
-    return as_ordered(order.changed(more=(x509.Extension(extension.oid, True, extension),)))
+    return as_ordered(order.change(more=(x509.Extension(extension.oid, True, extension),)))
 
 
 MAKERS: Mapping[str, Callable[[Order], Presented]] = {

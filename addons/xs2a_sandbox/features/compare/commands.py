@@ -244,7 +244,7 @@ def _amend(made: "Report", interface: "Interface", directory: Path, amended: "Ca
     with TemporaryDirectory() as folder:
         suggest_amendments.write(suggestion.cassettes, Path(folder))
         try:
-            left = suggest_amendments.left(made, amended(Path(folder)))
+            left = suggest_amendments.find_remaining(made, amended(Path(folder)))
         except Unreadable as error:
             click.echo(f"no amendments are written, as they cannot be read: {error}")
             return

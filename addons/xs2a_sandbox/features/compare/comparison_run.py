@@ -98,7 +98,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
     today = Clock().today()
     ignoring = masking.Ignoring(masking.read([*settings.ignore, *flags.ignore]), today)
     # Told before anything is sent, and before the rest is read.
-    vault = _opened_vault(tapes, flags.vault, settings.confdir) if flags.bank else None
+    vault = _open_vault(tapes, flags.vault, settings.confdir) if flags.bank else None
     if vault:
         _tell_of_another_bank(entries, url)
     engine = build(settings)
@@ -148,7 +148,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
         names = make_printable(str(flags.behaviour)), make_printable(title)
         made = replace(made, behaviour=behaviour.behaviour(*names, *chains))
 
-    def amended(layer: Path) -> Report:
+    def amend(layer: Path) -> Report:
         other = build(replace(settings, cassettes=(*settings.cassettes, layer)))
         other.use(testdata=engine.parts.testdata)
         again = masking.Ignoring(masking.read([*settings.ignore, *flags.ignore]), today)
@@ -157,7 +157,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
             asyncio.run(_play(recorded_steps.replay(result), other, None, **options)), title, redact, question
         )
 
-    return ComparisonOutcome(made, engine.interface, amended)
+    return ComparisonOutcome(made, engine.interface, amend)
 
 
 def _sides(flags: ComparisonFlags, url: str, layers: Sequence[Path]) -> tuple[RealBank, Settings]:
@@ -242,7 +242,7 @@ def _tell_of_another_bank(entries: Sequence[Exchange], url: str) -> None:
         click.echo(_ELSEWHERE.format(", ".join(recorded), Origin.parse(url)), err=True)
 
 
-def _opened_vault(tapes: Sequence[Tape], file: Path | None, confdir: Path) -> "OpenVault | None":
+def _open_vault(tapes: Sequence[Tape], file: Path | None, confdir: Path) -> "OpenVault | None":
     """The vault named, or that of this machine; None if no recording is redacted. Raises ConfigError."""
     if not any(key for tape in tapes for key in tape.keys):
         return None

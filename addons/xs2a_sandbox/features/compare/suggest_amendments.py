@@ -101,7 +101,7 @@ def write(cassettes: Mapping[str, str], directory: Path) -> dict[str, Path]:
     return files
 
 
-def left(before: Report, after: Report) -> dict[str, tuple[str, ...]]:
+def find_remaining(before: Report, after: Report) -> dict[str, tuple[str, ...]]:
     """The differences that there still are, by operation; what was masked stays so, as one look shows no noise."""
     compared = [exchange for exchange in before.exchanges if exchange.bank and exchange.sandbox]
     exchanges = []
@@ -145,19 +145,19 @@ class _Answered:
         self.conditions |= {("query", name): value for name, value in query.items()}
         self.edits = list(self._edits())
 
-    def _left(self, finding: Finding | None, why: str) -> None:
+    def _leave(self, finding: Finding | None, why: str) -> None:
         self.reasons.append(f"{self.exchange.operation}: {finding.place or 'the body' if finding else 'status'}: {why}")
 
     def _edits(self) -> Iterator[Edit]:
         findings = self.exchange.findings
         if any(finding.kind == "status" for finding in findings):
             if self.bank.status < 400 <= self.sandbox.status:
-                self._left(None, "the sandbox refuses what the bank answers")
+                self._leave(None, "the sandbox refuses what the bank answers")
                 return
             yield Edit("status", value=str(self.bank.status))
             is_json = self.mine.kind == self.ours.kind == "json" and _is_writable(self.mine.value)
             if self.sandbox.status < 400 <= self.bank.status and is_json:
-                yield Edit("patch", "", "replace", _json(self._renamed(self.mine.value)))
+                yield Edit("patch", "", "replace", _json(self._rename(self.mine.value)))
                 return
         yield from self._headers(findings)
         yield from self._patch(findings)
@@ -169,16 +169,16 @@ class _Answered:
             if finding.kind == "header-extra":
                 yield Edit("header", finding.header, value="null")
             elif NOT_SHOWN in (finding.header, finding.bank) or not (value := finding.bank).isprintable():
-                self._left(finding, "its value is not shown")
+                self._leave(finding, "its value is not shown")
             else:
-                yield Edit("header", finding.header, value=_json(self._renamed(value)))
+                yield Edit("header", finding.header, value=_json(self._rename(value)))
 
     # Bodies
 
     def _patch(self, findings: Iterable[Finding]) -> Iterator[Edit]:
         body = [difference for difference in findings if difference.pointer is not None]
         if body and not self.mine.kind == self.ours.kind == "json":
-            self._left(body[0], "only JSON can be amended")
+            self._leave(body[0], "only JSON can be amended")
             return
         for difference in body:
             if difference.kind == "order":
@@ -201,7 +201,7 @@ class _Answered:
         # What goes makes room at last, from behind; what comes stands where the bank has it.
         order = {"replace": 0, "remove": 2, "add": 1}
         for ones in sorted(alike, key=lambda ones: order[ones[0].op]):
-            yield from self._written(ones)
+            yield from self._write(ones)
 
     def _reorder(self, finding: Finding) -> Iterator[Edit]:
         """The steps by which entries that only stand in another order come to where the bank has them."""
@@ -224,7 +224,7 @@ class _Answered:
                 moves.append((start, end))
                 now.insert(end, now.pop(start))
         if len(moves) > _MOST_MOVED:
-            self._left(finding, f"{len(moves)} entries stand elsewhere, more than {_MOST_MOVED} are not moved")
+            self._leave(finding, f"{len(moves)} entries stand elsewhere, more than {_MOST_MOVED} are not moved")
             moves = []
         for start, end in moves:
             yield Edit("patch", pointer_text((*place, end)), "move", _json(pointer_text((*place, start))))
@@ -257,13 +257,13 @@ class _Answered:
         ours = at_pointer(self.ours.value, _texts(place))
         name = str(place[-1]) if place else ""
         if finding.kind == "state":
-            self._left(finding, "the sandbox has no such change of state")
+            self._leave(finding, "the sandbox has no such change of state")
         elif name in IDENTIFIERS and mine and ours:
-            self._left(finding, "each side has a name of its own for it")
+            self._leave(finding, "each side has a name of its own for it")
         elif finding.kind == "drift" and mine == ours:
-            self._left(finding, "both say so: it is the schema that has to be mended")
+            self._leave(finding, "both say so: it is the schema that has to be mended")
         elif mine and not _is_writable(mine[0]):
-            self._left(finding, "no cassette can hold the value")
+            self._leave(finding, "no cassette can hold the value")
         elif mine and (not ours or finding.kind == "element-missing"):
             where = place
             if finding.kind == "element-missing":
@@ -276,7 +276,7 @@ class _Answered:
             test = _json(ours[0]) if name in STATES and isinstance(ours[0], str) else ""
             yield Change("replace", self._now(place, bank_place), mine[0], self._entries(place, bank_place), test)
         else:
-            self._left(finding, "it is not shown where")
+            self._leave(finding, "it is not shown where")
 
     def _entries(self, place: Pointer, bank_place: Pointer) -> tuple[Any, Any] | None:
         """The innermost entries of lists that the two places are in."""
@@ -286,25 +286,24 @@ class _Answered:
         mine, ours = at_pointer(self.mine.value, _texts(bank_place[: last + 1])), self.ours.value
         return (mine[0], at_pointer(ours, _texts(place[: last + 1]))[0]) if mine else None
 
-    def _written(self, changes: Sequence[Change]) -> Iterator[Edit]:
+    def _write(self, changes: Sequence[Change]) -> Iterator[Edit]:
         """The changes at places that are alike: one for every entry if it is the same for all."""
         first = changes[0]
         starred = _star(first)
         if EVERY in starred:
             above = starred[:-1] if first.op == "add" else starred
             values = {
-                _json(self._renamed(change.value, change.entries)) if change.op != "remove" else ""
-                for change in changes
+                _json(self._rename(change.value, change.entries)) if change.op != "remove" else "" for change in changes
             }
-            if len(values) == 1 and len(changes) == len(list(_filled(self.ours.value, above))):
+            if len(values) == 1 and len(changes) == len(list(_find_values(self.ours.value, above))):
                 yield Edit("patch", pointer_text(starred), first.op, values.pop(), first.test)
                 return
         backwards = first.op == "remove"
         for change in sorted(changes, key=lambda change: [(str(type(s)), s) for s in change.place], reverse=backwards):
-            value = "" if change.op == "remove" else _json(self._renamed(change.value))
+            value = "" if change.op == "remove" else _json(self._rename(change.value))
             yield Edit("patch", pointer_text(change.place), change.op, value, change.test)
 
-    def _renamed(self, value: Any, entries: tuple[Any, Any] | None = None) -> Any:
+    def _rename(self, value: Any, entries: tuple[Any, Any] | None = None) -> Any:
         """The bank's value, with what it calls things replaced by where the sandbox has its own names for them.
 
         `entries` are those of the two sides that the value is for.
@@ -327,8 +326,8 @@ class _Answered:
         if edit.op == "move":
             return bool(at_pointer(self.ours.value, path[:-1]))
         if edit.op == "add":
-            return any(_filled(self.ours.value, path[:-1]))
-        there = list(_filled(self.ours.value, path))
+            return any(_find_values(self.ours.value, path[:-1]))
+        there = list(_find_values(self.ours.value, path))
         if edit.test:
             there = [value for value in there if value == _value(edit.test)]
         return bool(there) and (edit.op == "remove" or any(value != _value(edit.value) for value in there))
@@ -453,17 +452,17 @@ def _star(change: Change) -> tuple[str, ...]:
     return (*steps, str(last)) if change.place else ()
 
 
-def _filled(value: Any, path: Sequence[str]) -> Iterator[Any]:
+def _find_values(value: Any, path: Sequence[str]) -> Iterator[Any]:
     """The values at all the places that a path with `*` leads to."""
     if not path:
         yield value
     elif path[0] == EVERY:
         if isinstance(value, list):
             for entry in value:
-                yield from _filled(entry, path[1:])
+                yield from _find_values(entry, path[1:])
     else:
         for below in at_pointer(value, path[:1]):
-            yield from _filled(below, path[1:])
+            yield from _find_values(below, path[1:])
 
 
 def _identifiers(mine: Any, ours: Any, root: str) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class Console:
         form = dict(parse_qsl(request.body.decode("utf-8", "replace"), keep_blank_values=True))
         visit = ConsoleVisit(request, session, segments[2:], query, form, self._sandbox, self._settings, self._base_url)
         if sign_in.LINK in query and not segments[1:] and request.method != "HEAD":
-            return await self._signed_in(visit, query[sign_in.LINK], guard.token)
+            return await self._finish_sign_in(visit, query[sign_in.LINK], guard.token)
         if not self._sign_in.is_signed_in(request, guard.token):
             return _show_refusal("A link signs in; this command prints one:", 401, "xs2a-sandbox console")
         try:
@@ -90,7 +90,7 @@ class Console:
             text = str(refused)
             return visit.page("refused.html", _NOWHERE, refused.status, heading=_NOWHERE, text=text, command="")
 
-    async def _signed_in(self, visit: ConsoleVisit, code: str, token: str) -> Response:
+    async def _finish_sign_in(self, visit: ConsoleVisit, code: str, token: str) -> Response:
         try:
             cookie = await self._sign_in.redeem(code, token)
         except StoreUnavailable as error:

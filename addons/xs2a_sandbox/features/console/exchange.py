@@ -52,14 +52,14 @@ async def exchange(visit: ConsoleVisit) -> Response:
         one=displayed,
         plain=displayed is plain,
         text=body_text,
-        raw=_raw,
+        raw=_write_raw,
         why=await _why(visit, plain),
         curl=curl(displayed, visit.base_url),
         case=case,
         no_case=no_case,
         of_its_session=of_its_session,
         documents=await documents_in(of_its_session, plain),
-        alike=await _alike(visit, displayed),
+        alike=await _find_alike(visit, displayed),
         again=visit.query.get("again", ""),
         is_read=displayed["method"] in _READS,
         asks_bank=any(bank.real.can_be_asked for bank in visit.sandbox.banks.all),
@@ -100,7 +100,7 @@ async def _why(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> Any:
         return str(refused)
 
 
-async def _alike(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> list[dict[str, Any]]:
+async def _find_alike(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The last others that the same rule or operation has answered, else those with the same method; newest first."""
     same = {"rule": exchange["rule"]} if exchange["rule"] else {"method": exchange["method"]}
     listed = await visit.ask("GET", f"journal?{urlencode({**same, 'limit': _ALIKE})}")
@@ -125,7 +125,7 @@ def body_text(message: Mapping[str, Any], indent: int | None = 2) -> str:
     return str(message.get("text", message.get("base64", "")))
 
 
-def _raw(message: Mapping[str, Any], first: object) -> str:
+def _write_raw(message: Mapping[str, Any], first: object) -> str:
     """A message in one text."""
     lines = [str(first), *(f"{name}: {value}" for name, value in message["headers"])]
     return "\n".join([*lines, "", body_text(message, indent=None)])

@@ -26,11 +26,11 @@ def show(template: str, values: Mapping[str, Any], status: int = 200) -> Respons
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    shared: dict[str, Any] = {"style": _file("console.css"), "script": _file("console.js"), "pretty": _pretty}
+    shared: dict[str, Any] = {"style": _file("console.css"), "script": _file("console.js"), "pretty": _format_pretty}
     return environment(_TEMPLATES).get_template(template).render({**shared, **values})
 
 
-def _pretty(value: Any) -> str:
+def _format_pretty(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 

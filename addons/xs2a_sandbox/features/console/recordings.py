@@ -34,7 +34,7 @@ async def recordings(visit: ConsoleVisit) -> Response:
         recording=status["recording"],
         directory=directory,
         files=files,
-        recorded=_recorded_rules(visit),
+        recorded=_count_recorded_rules(visit),
         comparison=status["comparison"],
         runs=last_runs[::-1],
         most=max((len(run.drifts) for run, _ in last_runs), default=1),
@@ -53,7 +53,7 @@ def _files(directory: Path) -> Iterator[dict[str, Any]]:
         }
 
 
-def _recorded_rules(visit: ConsoleVisit) -> list[tuple[str, int]]:
+def _count_recorded_rules(visit: ConsoleVisit) -> list[tuple[str, int]]:
     """The operations that recorded rules answer, each with how many there are."""
     rules = [rule for bank in visit.sandbox.banks.all for rule in bank.interface.rules if rule.tape]
     return sorted(Counter(rule.operation or "no operation" for rule in rules).items())

@@ -43,7 +43,7 @@ class SignIn:
 
         Raises StoreUnavailable.
         """
-        until = _valid("link", code, token)
+        until = _read_end("link", code, token)
         if until is None or until - _LINK_SECONDS < self._since:
             return None
         if not await run_transaction(self._store, lambda documents: _use_up(documents, code, until)):
@@ -54,7 +54,7 @@ class SignIn:
     def is_signed_in(self, request: Request, token: str | None) -> bool:
         """Whether one of the request's cookies is one of ours that has not ended."""
         return token is not None and any(
-            _valid("cookie", value, token + self._run) for value in console_cookies(request.headers)
+            _read_end("cookie", value, token + self._run) for value in console_cookies(request.headers)
         )
 
 
@@ -77,7 +77,7 @@ def _sign(kind: str, token: str, seconds: int) -> str:
     return f"{text}.{_signature(kind, text, token)}"
 
 
-def _valid(kind: str, code: str, token: str) -> int | None:
+def _read_end(kind: str, code: str, token: str) -> int | None:
     """The time at which it ends; None where it has, or where nobody has signed it."""
     text, _, signature = code.rpartition(".")
     if not hmac.compare_digest(signature.encode(), _signature(kind, text, token).encode()):

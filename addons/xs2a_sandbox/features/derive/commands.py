@@ -40,7 +40,7 @@ def _derive_dialect(name: str, path: Path) -> None:
 
     hint = f". To derive rules by it, say `xs2a-sandbox derive --by {name} DIR`"
     derived_dialect.check_name(name, (OWN, bundled("cassettes")), hint)
-    derived = derived_dialect.derived_dialect(name, read_tape(path), Schemas([bundled("schemas")]))
+    derived = derived_dialect.derive_dialect(name, read_tape(path), Schemas([bundled("schemas")]))
     folder = derived_dialect.write(derived, OWN)
     for line in derived_dialect.report_lines(derived, folder):
         click.echo(line)

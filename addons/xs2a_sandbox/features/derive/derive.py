@@ -26,8 +26,8 @@ from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
 from xs2a_sandbox.features.derive import dialect, generated_file
 from xs2a_sandbox.features.derive.dialect import SpokenDialect
 from xs2a_sandbox.features.derive.generated_file import DerivedFile, Value, body_files, rule_hash
-from xs2a_sandbox.features.derive.infer_match import present_parts, recorded_request, rules
-from xs2a_sandbox.features.derive.recorded_answer import BODIES, only_bytes, recorded_answer
+from xs2a_sandbox.features.derive.infer_match import make_recorded_request, present_parts, rules
+from xs2a_sandbox.features.derive.recorded_answer import BODIES, only_bytes, write_answer
 from xs2a_sandbox.features.derive.routes import LeftOut, RoutedExchange, Routes, by_route, read, slug
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.har_log import RAW, raw_files
@@ -142,10 +142,10 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
     exchanges, tokens = read(directory, Routes(interface), left_out)
     bodies: dict[str, bytes] = {}
     made = [rule for group in by_route(exchanges, left_out) for rule in _rules(group, tokens, bodies)]
-    existing = _existing(cassettes)
+    existing = _read_existing(cassettes)
     kept = [rule for file in existing for rule in file.kept]
     made = _beside(made, existing, interface.operations if interface else {}, left_out)
-    texts = _texts(cassettes, made, existing, _unanswered(exchanges, left_out))
+    texts = _texts(cassettes, made, existing, _find_unanswered(exchanges, left_out))
     theirs, ours = ({name for rule in ones for name in body_files(rule.value)} for ones in (kept, made))
     used = ours | theirs
     for name in sorted(ours - theirs):
@@ -208,9 +208,9 @@ def _run(file: Path) -> str:
 
 def _rules(group: Sequence[RoutedExchange], tokens: Mapping[str, int], bodies: dict[str, bytes]) -> Iterator[_Made]:
     """Rules without their ids, in the order of what each asks for: that does not change with the next run."""
-    answers = [recorded_answer(recorded.entry, bodies) for recorded in group]
+    answers = [write_answer(recorded.entry, bodies) for recorded in group]
     requests = [
-        recorded_request(
+        make_recorded_request(
             recorded.number,
             recorded.route.parameters,
             recorded.entry.target,
@@ -230,7 +230,7 @@ def _rules(group: Sequence[RoutedExchange], tokens: Mapping[str, int], bodies: d
         )
 
 
-def _existing(cassettes: Path) -> list[DerivedFile]:
+def _read_existing(cassettes: Path) -> list[DerivedFile]:
     files = []
     problems: list[Problem] = []
     for file in sorted(cassettes.rglob("*.yaml")):
@@ -294,7 +294,7 @@ def _in_the_way(value: Value, theirs: Sequence[tuple[Rule, Any]], operations: Ma
     if not theirs:
         return None
     (rule,) = _compile(yaml_reader.parse(yaml_text({"cassette": 1, "rules": [value]}), Path("generated")))
-    mine = (rule, _ranked(rule, operations))
+    mine = (rule, _rank_rule(rule, operations))
     pairs = ((other, sorted([mine, (other, rank)], key=itemgetter(1), reverse=True)) for other, rank in theirs)
     return next((other for other, pair in pairs if overlaps(pair, operations)), None)
 
@@ -312,14 +312,14 @@ def _schemas() -> Schemas:
 def _rank(rule: Rule, operations: Mapping[str, Operation]) -> Rank | None:
     if rule.operation is not None and rule.operation not in operations:
         return None
-    return _ranked(rule, operations) if rule.operation or rule.pattern else None
+    return _rank_rule(rule, operations) if rule.operation or rule.pattern else None
 
 
-def _ranked(rule: Rule, operations: Mapping[str, Operation]) -> Rank:
+def _rank_rule(rule: Rule, operations: Mapping[str, Operation]) -> Rank:
     return Layered(rule, 0).rank(operations, beginnings(operation.pattern for operation in operations.values()))
 
 
-def _unanswered(exchanges: Sequence[RoutedExchange], left_out: Sequence[LeftOut]) -> dict[_Home, list[LeftOut]]:
+def _find_unanswered(exchanges: Sequence[RoutedExchange], left_out: Sequence[LeftOut]) -> dict[_Home, list[LeftOut]]:
     """The part of what was left out that no newer run answers."""
     newest = {recorded.request: recorded.file for recorded in exchanges}
     unanswered: defaultdict[_Home, list[LeftOut]] = defaultdict(list)

@@ -117,7 +117,7 @@ class _Draft:
         return keys + len(self.errors.errors) + len(self.rules) + (self.errors.every is not None)
 
 
-def derived_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
+def derive_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
     """The dialect made of whichever documented one it can be made of best. Raises ConfigError: there is none."""
     if not tape.entries:
         raise ConfigError(f"{tape.path}: there is no exchange in this recording")
@@ -168,7 +168,7 @@ def _draft(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schema
         draft.rehearsed = _rehearse(draft, tape, schemas, learned_courses)
     _answer_as_recorded(draft, tape, schemas, learned_courses)
     draft.unknown += [text for made in draft.operations.values() for text in made.unknown]
-    draft.unknown += [*learned_courses.unknown, *_unlike(exchanges, draft.rehearsed)]
+    draft.unknown += [*learned_courses.unknown, *_describe_unlike(exchanges, draft.rehearsed)]
     return draft
 
 
@@ -293,7 +293,7 @@ def _is(exchange: RecognisedExchange, id: str) -> bool:
     return exchange.operation is not None and exchange.operation.id == id
 
 
-def _unsaid(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehearsed]) -> list[RecognisedExchange]:
+def _find_unsaid(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehearsed]) -> list[RecognisedExchange]:
     """The exchanges that change nothing, and that the dialect answers otherwise."""
     pairs = zip(exchanges, rehearsed, strict=True)
     changes = [exchange for exchange in exchanges if exchange.operation and exchange.entry.method != "GET"]
@@ -304,7 +304,7 @@ def _unsaid(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehears
 
 def _answer_as_recorded(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> None:
     """Adds the rules that answer as it was recorded, but for those that answer other requests in it worse."""
-    recorded = list(as_recorded(_unsaid(draft.exchanges, draft.rehearsed), _consents(draft.exchanges)))
+    recorded = list(as_recorded(_find_unsaid(draft.exchanges, draft.rehearsed), _consents(draft.exchanges)))
     if not recorded:
         return
     learned, before = draft.rules, draft.rehearsed
@@ -345,7 +345,7 @@ def _every_error(interface: Interface) -> Any:
     return None
 
 
-def _unlike(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehearsed]) -> Iterator[str]:
+def _describe_unlike(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehearsed]) -> Iterator[str]:
     for exchange, outcome in zip(exchanges, rehearsed, strict=True):
         if outcome.unlike:
             yield f"{exchange.request} ({exchange.place}): {'; '.join(outcome.unlike[:3])}"
@@ -515,7 +515,7 @@ def _files(name: str, draft: _Draft, interface: Interface, tape: Tape) -> dict[s
     files = {DIALECT: text}
     if draft.data:
         head = "# What the recording shows of the bank's customers and accounts.\n"
-        files[TESTDATA] = head + yaml_text({"testdata": 1, **_plain(draft.data.collections)})
+        files[TESTDATA] = head + yaml_text({"testdata": 1, **_make_plain(draft.data.collections)})
     return files
 
 
@@ -585,7 +585,7 @@ def _list(places: Sequence[str]) -> str:
     return "; ".join(texts)
 
 
-def _plain(value: Any) -> Any:
+def _make_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _plain(member) for key, member in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _make_plain(member) for key, member in value.items()}
+    return [_make_plain(item) for item in value] if isinstance(value, list | tuple) else value

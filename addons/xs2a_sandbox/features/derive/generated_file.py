@@ -108,7 +108,7 @@ def compose(old: DerivedFile | None, title: str, recorded: Value | None, rules: 
     text = old.head if old else _INTRODUCTION
     listed = _in_order(rules, old.kept if old else (), dash)
     sections["rules"] = "rules:\n" + "".join(listed) if listed else ""
-    text += "".join(map(_ended, sections.values()))
+    text += "".join(map(_end_line, sections.values()))
     if old and not old.is_nothing_but_generated:
         _check(old, text)
     return text
@@ -116,15 +116,17 @@ def compose(old: DerivedFile | None, title: str, recorded: Value | None, rules: 
 
 def _in_order(rules: Sequence[Value], kept: Sequence[Kept], dash: int) -> list[str]:
     ids = {rule["id"] for rule in rules}
-    texts = [_ended(comment.text) for comment in kept if comment.after is None]
+    texts = [_end_line(comment.text) for comment in kept if comment.after is None]
     for rule in rules:
         lines = yaml_text([rule]).splitlines(keepends=True)
         texts += [" " * dash + line if line.strip() else line for line in lines]
-        texts += [_ended(comment.text) for comment in kept if comment.after == rule["id"]]
-    return texts + [_ended(comment.text) for comment in kept if comment.after is not None and comment.after not in ids]
+        texts += [_end_line(comment.text) for comment in kept if comment.after == rule["id"]]
+    return texts + [
+        _end_line(comment.text) for comment in kept if comment.after is not None and comment.after not in ids
+    ]
 
 
-def _ended(text: str) -> str:
+def _end_line(text: str) -> str:
     return text if not text or text.endswith("\n") else text + "\n"
 
 

@@ -80,7 +80,7 @@ class RecordedRequest:
     day: date = date.min
 
 
-def recorded_request(
+def make_recorded_request(
     number: int,
     parameters: Mapping[str, str],
     target: str,
@@ -171,7 +171,7 @@ def tell_apart(
         alike: dict[str, list[RecordedRequest]] = {}
         for request, match in zip(requests, matches, strict=True):
             alike.setdefault(write_exactly(match), []).append(request)
-        hasty = {place for group in alike.values() for place in _decisive(group, modes)}
+        hasty = {place for group in alike.values() for place in _find_decisive(group, modes)}
         if not hasty:
             return matches
         modes |= dict.fromkeys(hasty, "equals")
@@ -265,7 +265,7 @@ def _mode(place: RequestPart, requests: Sequence[RecordedRequest], tokens: Token
     return "exists" if _OWN_WORDS.fullmatch(last) else "equals"
 
 
-def _decisive(group: Sequence[RecordedRequest], modes: Mapping[RequestPart, Mode]) -> set[RequestPart]:
+def _find_decisive(group: Sequence[RecordedRequest], modes: Mapping[RequestPart, Mode]) -> set[RequestPart]:
     """Places compared by a format whose values vary among requests that were answered differently."""
     if len({request.answer for request in group}) == 1:
         return set()

@@ -51,16 +51,16 @@ def learn_options(
     learned = LearnedOptions()
     _learn_approach(learned, exchanges, interface)
     _learn_attempts(learned, exchanges, interface)
-    if any(_usual(interface, "consents.create", "reuse")):
+    if any(_find_usual(interface, "consents.create", "reuse")):
         # What is recorded is one bank's own: no consent stands ready for requests that name an account.
         learned.add("consents.create", "reuse", False, [])
     gone = _answers_after_delete(exchanges)
-    if gone and any(_usual(interface, "consents.delete", "keeps")) != gone[0].succeeded:
+    if gone and any(_find_usual(interface, "consents.delete", "keeps")) != gone[0].succeeded:
         learned.add("consents.delete", "keeps", gone[0].succeeded, [exchange.place for exchange in gone])
     _learn_one_off(learned, exchanges, interface)
-    if stayed := list(_valid_beside_newer(exchanges)):
+    if stayed := list(_find_valid_beside_newer(exchanges)):
         learned.add("consents.create", "ends_older", False, stayed)
-    ends = {word: places for word, places in courses.last("payment").items() if EXECUTED.get(word)}
+    ends = {word: places for word, places in courses.find_last("payment").items() if EXECUTED.get(word)}
     if ends and not courses.tells("payment", "ACSP"):
         word = max(ends, key=lambda end: len(ends[end]))
         learned.add("payments.initiate", "executed", word, ends[word])
@@ -68,7 +68,7 @@ def learn_options(
     return learned
 
 
-def _usual(interface: Interface, handler: str, option: str) -> set[Any]:
+def _find_usual(interface: Interface, handler: str, option: str) -> set[Any]:
     """Returns the values of an option that the documented dialect gives the operations with this handler."""
     behaviours = (operation.behaviour for operation in interface.operations.values())
     return {(behaviour.options or {}).get(option) for behaviour in behaviours if behaviour.handler == handler}
@@ -82,7 +82,7 @@ def _learn_approach(learned: LearnedOptions, exchanges: Sequence[RecognisedExcha
     places = [place for approach, place in approaches if approach == most]
     if most == "redirect" and any(_shows(exchange, "scaOAuth") for exchange in exchanges):
         learned.add("authorisations.start", "sca", "oauth", places)
-    elif _usual(interface, "authorisations.start", "sca") - {most, None}:
+    elif _find_usual(interface, "authorisations.start", "sca") - {most, None}:
         learned.add("authorisations.start", "sca", most, places)
     learned.unknown += [f"the approach {other} was seen as well, {number} ×" for other, number in others]
 
@@ -118,7 +118,8 @@ def _learn_attempts(learned: LearnedOptions, exchanges: Sequence[RecognisedExcha
         return
     (most, _), *_ = Counter(number for number, _ in failed).most_common()
     usual = {
-        attempts or HABITS["attempts"].default for attempts in _usual(interface, "authorisations.start", "attempts")
+        attempts or HABITS["attempts"].default
+        for attempts in _find_usual(interface, "authorisations.start", "attempts")
     }
     if usual != {most}:
         learned.add("authorisations.start", "attempts", most, [place for number, place in failed if number == most])
@@ -174,7 +175,7 @@ def _learn_one_off(learned: LearnedOptions, exchanges: Sequence[RecognisedExchan
         learned.add(handler, "one_off", False, [exchange.place for exchange in again])
 
 
-def _valid_beside_newer(exchanges: Sequence[RecognisedExchange]) -> Iterator[str]:
+def _find_valid_beside_newer(exchanges: Sequence[RecognisedExchange]) -> Iterator[str]:
     """The places that tell a recurring consent to be valid after a newer one of the same customer has been."""
     made: dict[str, str | None] = {}
     valid: set[str] = set()

@@ -26,9 +26,9 @@ _DEEPEST = 6
 """Levels of a cassette above the body of an answer."""
 
 
-def recorded_answer(entry: Exchange, files: dict[str, bytes]) -> dict[str, Any]:
+def write_answer(entry: Exchange, files: dict[str, bytes]) -> dict[str, Any]:
     """The value of `respond`. A large body goes into `files`, under its name relative to the cassette."""
-    headers = _kept(entry.answer_headers)
+    headers = _keep_headers(entry.answer_headers)
     if encoding := _encoding(entry):
         headers["Content-Encoding"] = encoding
     answer: dict[str, Any] = {"status": entry.status, **({"headers": headers} if headers else {}), "raw": True}
@@ -70,7 +70,7 @@ def is_intact(name: str, content: bytes) -> bool:
     return body_file(content, name.rpartition(".")[2]) == name
 
 
-def _kept(headers: Headers) -> dict[str, str]:
+def _keep_headers(headers: Headers) -> dict[str, str]:
     kept: dict[str, tuple[str, str]] = {}
     for name, value in headers:
         if not counts(name):

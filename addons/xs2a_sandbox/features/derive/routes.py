@@ -51,7 +51,7 @@ class Routes:
         """The route from where the interface begins."""
         return self._find(method, split_target(target).segments)[0]
 
-    def whole(self, method: str, target: str) -> RecordedRoute:
+    def find_whole(self, method: str, target: str) -> RecordedRoute:
         """The route with all that stands before the interface: of a bank each such prefix is one of its own."""
         segments = split_target(target).segments
         route, before = self._find(method, segments)
@@ -170,12 +170,12 @@ def read(directory: Path, routes: Routes, left_out: list[LeftOut]) -> tuple[list
             for token in _tokens("", entry.answer_headers.pairs, entry.answer_body) - clients:
                 banks.setdefault(token, number)
             key = None if redacted is None else str(redacted)
-            newest = RoutedExchange(number, position, key, entry, routes.whole(entry.method, entry.target))
-            if reason := _unfit(entry):
+            newest = RoutedExchange(number, position, key, entry, routes.find_whole(entry.method, entry.target))
+            if reason := _explain_unfit(entry):
                 left_out.append(LeftOut(newest, reason, lacking=True))
                 continue
             exchanges.append(newest)
-            if entry.status >= 400 and (reason := _unreadable(entry)):
+            if entry.status >= 400 and (reason := _explain_unreadable(entry)):
                 left_out.append(LeftOut(newest, f"{reason}, so the rule answers without it", lacking=True))
     return exchanges, banks
 
@@ -185,11 +185,11 @@ def _tokens(target: str, headers: Iterable[tuple[str, str]], body: bytes) -> set
     return {token.lower() for token in _TOKEN.findall(text)} if "-" in text else set()
 
 
-def _unfit(entry: Exchange) -> str | None:
+def _explain_unfit(entry: Exchange) -> str | None:
     if entry.cut:
         return "its answer was not recorded to the end"
     # A redirect leads on, and an error is one, without a body as well.
-    if entry.status < 300 and (reason := _unreadable(entry)):
+    if entry.status < 300 and (reason := _explain_unreadable(entry)):
         return reason
     if not 200 <= entry.status <= 599:
         return f"an answer with status {entry.status} is none that could be given"
@@ -202,7 +202,7 @@ def _unfit(entry: Exchange) -> str | None:
     return None
 
 
-def _unreadable(entry: Exchange) -> str | None:
+def _explain_unreadable(entry: Exchange) -> str | None:
     """The reason why the body of the answer cannot be given again."""
     if note := note_of(entry.answer_body):
         return f"the body of its answer is not recorded ({note})"

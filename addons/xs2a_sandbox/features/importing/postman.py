@@ -117,7 +117,7 @@ def _url(url: Any, variables: Variables) -> str:
     if not isinstance(raw, str) or not raw:
         raise ValueError("its URL is missing")
     own = _variables(url) if isinstance(url, Mapping) else {}
-    path, question_mark, query = _filled(raw, variables, leave_base=True).partition("?")
+    path, question_mark, query = _fill(raw, variables, leave_base=True).partition("?")
     scheme, separator, rest = path.partition("://")
     path = fill(
         _PATH_VARIABLE,
@@ -134,10 +134,10 @@ def _url(url: Any, variables: Variables) -> str:
 def _value(name: str, own: Mapping[str, str], variables: Variables) -> str:
     if name not in own:
         raise NoExchange(f"the path variable :{name} has no value")
-    return _filled(own[name], variables)
+    return _fill(own[name], variables)
 
 
-def _filled(text: str, variables: Variables, *, leave_base: bool = False) -> str:
+def _fill(text: str, variables: Variables, *, leave_base: bool = False) -> str:
     # The values of variables may name others; a circle ends here, too.
     for _ in range(10):
         if not _VARIABLE.search(text):
@@ -156,7 +156,7 @@ def _headers(listed: Any, variables: Variables | None) -> Headers:
             continue
         value = str(header.get("value") or "")
         try:
-            pairs.append((str(header.get("key") or ""), _filled(value, variables) if variables else value))
+            pairs.append((str(header.get("key") or ""), _fill(value, variables) if variables else value))
         except NoExchange:
             continue  # a token that Postman would have filled in
     return Headers(pair for pair in pairs if pair[0])
@@ -166,13 +166,13 @@ def _body(body: Any, variables: Variables) -> bytes:
     if not isinstance(body, Mapping) or body.get("disabled") or not body.get("mode"):
         return b""
     if body["mode"] == "raw":
-        return _filled(str(body.get("raw") or ""), variables).encode(errors="surrogatepass")
+        return _fill(str(body.get("raw") or ""), variables).encode(errors="surrogatepass")
     if body["mode"] == "urlencoded":
         listed = body.get("urlencoded") or []
         if not isinstance(listed, list):
             raise ValueError("the fields of its body are no list")
         fields = [field for field in listed if isinstance(field, Mapping) and not field.get("disabled")]
         return urlencode(
-            [(str(f.get("key", "")), _filled(str(f.get("value") or ""), variables)) for f in fields]
+            [(str(f.get("key", "")), _fill(str(f.get("value") or ""), variables)) for f in fields]
         ).encode()
     raise NoExchange(f"a body of the kind {body['mode']} is not in the collection")

@@ -21,7 +21,7 @@ from xs2a_sandbox.documents import Schemas, own_file, yaml_reader
 from xs2a_sandbox.documents.files import replace_file, writing
 from xs2a_sandbox.documents.yaml_writer import write_exactly, yaml_text
 from xs2a_sandbox.errors import ConfigError, Problem, Unreadable
-from xs2a_sandbox.features.derive.recorded_answer import recorded_answer
+from xs2a_sandbox.features.derive.recorded_answer import write_answer
 from xs2a_sandbox.features.derive.routes import slug
 from xs2a_sandbox.features.importing.wiremock_request import Censored, Match, read_request
 from xs2a_sandbox.http import Headers, to_json
@@ -123,7 +123,7 @@ def read(value: Any, file: Path, files: tuple[Path, ...]) -> Mappings:
             if not isinstance(mapping, Mapping) or not isinstance(mapping.get(part), Mapping):
                 raise ConfigError(f"{file}: mappings[{number}]: {part} is missing")
         alone = file.name if len(listed) == 1 else f"{file.name}, mapping {number + 1}"
-        placed.append((_short(str(mapping.get("name") or alone)), mapping))
+        placed.append((_shorten(str(mapping.get("name") or alone)), mapping))
     return Mappings(file, tuple(placed), files)
 
 
@@ -152,14 +152,14 @@ def rules(mappings: Mappings, redact: Redact | None, now: datetime) -> Imported:
         try:
             stubs.append(maker.stub(place, mapping))
         except NoExchange as reason:
-            left_out.append(f"{place}: {_short(str(reason))}")
+            left_out.append(f"{place}: {_shorten(str(reason))}")
         except RecursionError:
             raise ConfigError(f"{mappings.source}: {place}: JSON is nested too deep in it") from None
         except ValueError as error:
             # One mistake does not take the other mappings of a folder with it.
             if len(mappings.listed) == 1:
-                raise ConfigError(f"{mappings.source}: {place}: {_short(str(error))}") from None
-            left_out.append(f"{place}: {_short(str(error))}")
+                raise ConfigError(f"{mappings.source}: {place}: {_shorten(str(error))}") from None
+            left_out.append(f"{place}: {_shorten(str(error))}")
     compiled = _compile(_identify(_with_headers(stubs), mappings.source), left_out)
     ready = tuple(_in_order(compiled, left_out))
     used = {rule["respond"].get("file") for rule in ready}
@@ -183,7 +183,7 @@ def write(imported: Imported, source: Path, cassettes: Path, now: datetime, reda
     return file
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return printable(text if len(text) <= _LONGEST_REASON else text[:_LONGEST_REASON] + "…")
 
 
@@ -235,7 +235,7 @@ class _Maker:
         seen = self._redact(self._exchange(status=status, answer_headers=headers, answer_body=content))
         if content and (note := note_of(seen.answer_body)):
             raise NoExchange(f"the body of its answer is not recorded ({note}); --no-redact takes it")
-        respond = recorded_answer(seen, self._bodies)
+        respond = write_answer(seen, self._bodies)
         if echoes:
             respond = _with_echoes(respond, echoes)
         return {**respond, **_delay(answer), **_fault(answer)}
@@ -315,7 +315,7 @@ _MARK = re.compile(r"echo-(\d+)-echo")
 def _with_echoes(respond: dict[str, Any], echoes: Sequence[str]) -> dict[str, Any]:
     marks: set[int] = set()
 
-    def filled(value: Any) -> Any:
+    def fill_in(value: Any) -> Any:
         match value:
             case str():
                 if "{{" in value:
@@ -323,12 +323,12 @@ def _with_echoes(respond: dict[str, Any], echoes: Sequence[str]) -> dict[str, An
                 marks.update(int(place[1]) for place in _MARK.finditer(value))
                 return _MARK.sub(lambda place: "{{ " + echoes[int(place[1])] + " }}", value)
             case dict():
-                return {name: filled(inner) for name, inner in value.items()}
+                return {name: fill_in(inner) for name, inner in value.items()}
             case list():
-                return [filled(inner) for inner in value]
+                return [fill_in(inner) for inner in value]
         return value
 
-    answer: dict[str, Any] = filled({key: value for key, value in respond.items() if key != "raw"})
+    answer: dict[str, Any] = fill_in({key: value for key, value in respond.items() if key != "raw"})
     if marks != set(range(len(echoes))):
         raise NoExchange("what its answer takes from the request is redacted; --no-redact takes it")
     return answer
@@ -393,7 +393,7 @@ def _with_headers(stubs: Sequence[_Stub]) -> list[_Stub]:
                 for stub in group:
                     if name in stub.match.lesser:
                         stub.match.put("headers", name, stub.match.lesser[name])
-    return [replace(stub, value={**stub.value, "match": stub.match.whole()}) for stub in stubs]
+    return [replace(stub, value={**stub.value, "match": stub.match.build()}) for stub in stubs]
 
 
 def _identify(stubs: Sequence[_Stub], source: Path) -> list[_Stub]:
@@ -414,7 +414,7 @@ def _compile(stubs: Sequence[_Stub], left_out: list[str]) -> list[tuple[_Stub, R
         try:
             compiled.append((stub, _rule(stub.value, Path(stub.place))))
         except Unreadable as unreadable:
-            left_out.append(f"{stub.place}: {_short(unreadable.problems[0].text)}")
+            left_out.append(f"{stub.place}: {_shorten(unreadable.problems[0].text)}")
         except (UnicodeEncodeError, RecursionError):
             left_out.append(f"{stub.place}: no cassette can hold it")
     return compiled

@@ -84,7 +84,7 @@ class Match:
             }
         places[name] = matcher
 
-    def whole(self) -> dict[str, Any]:
+    def build(self) -> dict[str, Any]:
         """The `match` with its conditions, in the order in which cassettes are read."""
         keys = ("method", "path", "where", "query", "headers", "body")
         parts = {key: self.parts[key] for key in keys if key in self.parts}
@@ -223,7 +223,7 @@ def _read_pattern(pattern: str, match: Match, censored: Censored) -> None:
     if first or not parts:
         # It may begin with anything.
         match.parts["path"] = "/{path*}"
-        match.put("where", "path", {"regex": _whole(pattern.removeprefix("/"))})
+        match.put("where", "path", {"regex": _match_whole(pattern.removeprefix("/"))})
         _check_words(pattern, censored)
         return
     if len(parts) > _MOST_SEGMENTS:
@@ -241,14 +241,14 @@ def _read_pattern(pattern: str, match: Match, censored: Censored) -> None:
             rest = "/".join(parts[position:])
             path += "/{rest*}"
             if not _ANYTHING.fullmatch(rest):
-                match.put("where", "rest", {"regex": _whole(rest)})
+                match.put("where", "rest", {"regex": _match_whole(rest)})
                 _check_words(rest, censored)
             break
         path += "/{" + name + "}"
         if texts is not None:
             match.put("where", name, {"in": [unquote(censored.target("/" + quote(text))[1:]) for text in texts]})
         else:
-            match.put("where", name, {"regex": _whole(part)})
+            match.put("where", name, {"regex": _match_whole(part)})
             _check_words(part, censored)
     match.parts["path"] = path
 
@@ -272,13 +272,13 @@ def _read_query_pattern(pattern: str, match: Match, censored: Censored) -> None:
             raise NoExchange(f"its query parameter {name} is a pattern of encoded characters")
         else:
             _check_words(value, censored)
-            match.put("query", name, {"regex": _whole(value)})
+            match.put("query", name, {"regex": _match_whole(value)})
     # A pattern that ends with anything takes more parameters, too.
     if not parts or not _ANYTHING.fullmatch(parts[-1].partition("=")[2]):
         match.conditions.append(f"query | length == {len(names)}")
 
 
-def _whole(pattern: str) -> str:
+def _match_whole(pattern: str) -> str:
     return f"^(?:{pattern.removeprefix('^').removesuffix('$')})$"
 
 
@@ -289,7 +289,7 @@ def _check_words(pattern: str, censored: Censored) -> None:
             raise NoExchange("its pattern holds what may be a person's; --no-redact takes it")
 
 
-def _harmless(text: str, censored: Censored) -> str:
+def _require_harmless(text: str, censored: Censored) -> str:
     """A text that a recording may hold, as a condition has it. Raises NoExchange for any other."""
     if _of_query("text", censored)(text) != text:
         raise NoExchange("the text in its body may be a person's; --no-redact takes it")
@@ -331,10 +331,10 @@ def _matcher(pattern: Mapping[str, Any], what: str, seen: Callable[[str], str | 
             return {"regex": f"(?i)^{re.escape(value)}$"} if ignores_case else value
         case "matches":
             _check_words(str(operand), censored)
-            return {"exists": True} if _ANYTHING.fullmatch(str(operand)) else {"regex": _whole(str(operand))}
+            return {"exists": True} if _ANYTHING.fullmatch(str(operand)) else {"regex": _match_whole(str(operand))}
         case "doesNotMatch":
             _check_words(str(operand), censored)
-            return {"not": {"regex": _whole(str(operand))}, "exists": True}
+            return {"not": {"regex": _match_whole(str(operand))}, "exists": True}
         case "contains":
             return {"regex": re.escape(seen(str(operand)) or "")}
         case "doesNotContain":
@@ -386,13 +386,13 @@ def _read_body(pattern: Any, match: Match, censored: Censored, *, is_form: bool)
     elif "equalTo" in pattern:
         text = str(pattern["equalTo"])
         if not _read_fields(text, match, censored, is_form=is_form):
-            match.conditions.append(f"request.text == {_harmless(text, censored)}")
+            match.conditions.append(f"request.text == {_require_harmless(text, censored)}")
     elif "contains" in pattern:
         text = str(pattern["contains"])
         if not _read_fields(text, match, censored, is_form=is_form):
-            match.conditions.append(f"{_harmless(text, censored)} in request.text")
+            match.conditions.append(f"{_require_harmless(text, censored)} in request.text")
     elif "doesNotContain" in pattern:
-        match.conditions.append(f"{_harmless(str(pattern['doesNotContain']), censored)} not in request.text")
+        match.conditions.append(f"{_require_harmless(str(pattern['doesNotContain']), censored)} not in request.text")
     elif "matches" in pattern:
         _read_text_pattern(str(pattern["matches"]), match, censored, is_form=is_form)
     else:
@@ -412,7 +412,7 @@ def _read_text_pattern(pattern: str, match: Match, censored: Censored, *, is_for
     if None in texts or len([text for text in texts if text]) > 1 or (others and (first or others[-1])):
         raise NoExchange("its body is matched by a regular expression")
     for text in filter(None, texts):
-        quoted = _harmless(text, censored)
+        quoted = _require_harmless(text, censored)
         match.conditions.append(f"{quoted} in request.text" if others else f"request.text == {quoted}")
 
 
@@ -425,7 +425,7 @@ def _field_matcher(name: str, pattern: str, censored: Censored) -> Any:
     if "%" in pattern or "+" in re.sub(r"[\])}\w.]\+", "", pattern):
         raise NoExchange(f"its field {name} is a pattern of encoded characters")
     _check_words(pattern, censored)
-    return {"regex": _whole(pattern)}
+    return {"regex": _match_whole(pattern)}
 
 
 def _fields(text: str, *, is_form: bool) -> list[tuple[str, str]]:
@@ -504,7 +504,7 @@ def _read_placeholders(
         match.put("body", pointer_text(steps), {"equals": _member(value, steps, censored)})
     elif placeholder["regex"] is not None:
         _check_words(placeholder["regex"], censored)
-        match.put("body", pointer_text(steps), {"regex": _whole(placeholder["regex"])})
+        match.put("body", pointer_text(steps), {"regex": _match_whole(placeholder["regex"])})
     elif placeholder["kind"] in _PLACEHOLDERS:
         match.put("body", pointer_text(steps), _PLACEHOLDERS[placeholder["kind"]])
     else:
@@ -560,7 +560,7 @@ def _read_json_path(operand: Any, match: Match, censored: Censored) -> None:
         matcher: dict[str, Any] = {"exists": True}
         if test[3] is not None:
             _check_words(test[3], censored)
-            matcher = {"regex": _whole(test[3])}
+            matcher = {"regex": _match_whole(test[3])}
         if text is not None:
             value = text[1:-1] if text[0] in "'\"" else json.loads(text)
             matcher = {"equals": _member(value, steps, censored)}

@@ -37,7 +37,7 @@ class ClockControl:
     def move(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> datetime:
         """Lets time pass; backwards where it is negative."""
         span = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-        return self._moved("POST", {"move": int(span.total_seconds())})
+        return self._move("POST", {"move": int(span.total_seconds())})
 
     def freeze(self, at: datetime | str | None = None, *, seed: int | str | None = None) -> datetime:
         """Stops it, at the bank's time where `at` has no offset; now if nothing is said.
@@ -46,12 +46,12 @@ class ClockControl:
         """
         moment = self.now if at is None else at
         frozen = moment if isinstance(moment, str) else moment.isoformat()
-        return self._moved("PUT", {"frozen": frozen} if seed is None else {"frozen": frozen, "seed": seed})
+        return self._move("PUT", {"frozen": frozen} if seed is None else {"frozen": frozen, "seed": seed})
 
     def real(self) -> datetime:
-        return self._moved("PUT", {"real": True})
+        return self._move("PUT", {"real": True})
 
-    def _moved(self, method: str, body: Mapping[str, Any]) -> datetime:
+    def _move(self, method: str, body: Mapping[str, Any]) -> datetime:
         return datetime.fromisoformat(self._ask(method, ("clock",), body)["now"])
 
 
@@ -100,18 +100,18 @@ class Controls:
     def _decide(self, id: str, decision: str) -> str:
         id = id.lower()
         if id in self._ask("GET", ("state", AUTHORISATIONS)):
-            return str(self._decided(id, decision)["scaStatus"])
+            return str(self._send_decision(id, decision)["scaStatus"])
         family, document = self._document(id)
-        waiting = self._waiting(id, family.collection)
+        waiting = self._find_waiting(id, family.collection)
         if waiting is None:
             status = document.get("consentStatus", document.get("role"))
             if decision == "approve" and family.name == "consent" and status == "valid":
                 return "valid"  # some consents are from the beginning
             self._begin(family, id, document)
-            waiting = self._waiting(id, family.collection)
+            waiting = self._find_waiting(id, family.collection)
         if waiting is None:
             raise UserMistake(f"nothing about the {family.name} {id} waits for its payment user")
-        return str(self._decided(waiting, decision)["resourceStatus"])
+        return str(self._send_decision(waiting, decision)["resourceStatus"])
 
     def _document(self, id: str) -> tuple[Family, Document]:
         for name in ("consent", "payment", "basket"):
@@ -120,7 +120,7 @@ class Controls:
                 return family, document
         raise UserMistake(f"there is no consent, payment, basket or authorisation {id}")
 
-    def _waiting(self, id: str, collection: str) -> str | None:
+    def _find_waiting(self, id: str, collection: str) -> str | None:
         """The newest authorisation that is not over; of a payment's cancellation before the payment's own."""
         document = self._ask("GET", ("state", collection))[id]
         families = [family for family in FAMILIES.values() if family.collection == collection]
@@ -130,6 +130,6 @@ class Controls:
                     return str(listed_id)
         return None
 
-    def _decided(self, id: str, decision: str) -> Document:
+    def _send_decision(self, id: str, decision: str) -> Document:
         decided: Document = self._ask("POST", ("sca", id), {"decide": decision})
         return decided

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 import httpx
 
 from xs2a_sandbox.doors.door import Application, frame_headers
-from xs2a_sandbox.features.pytest.in_process import NOT_HTTP, LoopThread, ask, sent
+from xs2a_sandbox.features.pytest.in_process import NOT_HTTP, LoopThread, ask, take_sent_part
 from xs2a_sandbox.http import Headers, Request, Response
 
 
@@ -76,7 +76,7 @@ def _response(request: httpx.Request, response: Response) -> httpx.Response:
     if response.fault == "malformed":
         raise httpx.RemoteProtocolError(f"illegal status line: {bytearray(NOT_HTTP)!r}", request=request)
     headers = frame_headers(response, request.method)
-    body = sent(response)
+    body = take_sent_part(response)
     stream: httpx.ByteStream | _Cut = httpx.ByteStream(body)
     if response.fault == "truncate":
         stream = _Cut(request, body, len(response.body) or 1)

@@ -87,6 +87,6 @@ async def ask(answer: Application, request: Request, patience: float | None = No
     return replace(response, body=b"".join([response.body, *pieces]), rest=None)
 
 
-def sent(response: Response) -> bytes:
+def take_sent_part(response: Response) -> bytes:
     """The part of the body that is on its way before the connection breaks."""
     return response.body[: len(response.body) // 2] if response.fault == "truncate" else response.body

@@ -50,7 +50,7 @@ class InjectedFault:
             raise UserMistake(f"{CAMPAIGN_FAULT} is not what a campaign has written: {text[:80]!r}") from None
 
 
-def injected(environ: Mapping[str, str]) -> InjectedFault | None:
+def read_injected(environ: Mapping[str, str]) -> InjectedFault | None:
     """The fault of this run; None where nothing goes wrong. Raises UserMistake."""
     text = environ.get(CAMPAIGN_FAULT)
     return InjectedFault.read(text) if text else None
@@ -64,7 +64,7 @@ def report(environ: Mapping[str, str], test: str, text: str) -> None:
             findings.write(line + "\n")
 
 
-def reported(file: Path) -> list[dict[str, Any]]:
+def read_reports(file: Path) -> list[dict[str, Any]]:
     """What was told, of lines that are no JSON the text."""
     if not file.is_file():
         return []

@@ -160,7 +160,7 @@ def _xs2a_sandboxes(
                 blueprint = read({**settings, **_asking(record)})
                 recording = RecordingRun(record.test, blueprint, loop)
             else:
-                blueprint = read({**settings, **_confdir(record)}).answering(record.test.cassettes)
+                blueprint = read({**settings, **_confdir(record)}).with_recording(record.test.cassettes)
         except UserMistake as mistake:
             raise pytest.fail.Exception(f"xs2a: {mistake}" if record else str(mistake), pytrace=False) from None
         egress = recording.egress if recording else None
@@ -257,9 +257,9 @@ def xs2a_server(_xs2a_servers: Callable[..., "Served"], request: pytest.FixtureR
 @pytest.fixture
 def xs2a_fault() -> "InjectedFault | None":
     """What goes wrong in this run of a campaign; None where nothing does. A test that asks and fails is a finding."""
-    from xs2a_sandbox.features.pytest.injected_fault import injected
+    from xs2a_sandbox.features.pytest.injected_fault import read_injected
 
-    return injected(os.environ)
+    return read_injected(os.environ)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -287,7 +287,7 @@ def pytest_runtest_makereport(
     if report.failed:
         from xs2a_sandbox.features.pytest import injected_fault
 
-        if injected_fault.injected(os.environ) is None or "xs2a_fault" in getattr(item, "fixturenames", ()):
+        if injected_fault.read_injected(os.environ) is None or "xs2a_fault" in getattr(item, "fixturenames", ()):
             injected_fault.report(os.environ, item.nodeid, str(call.excinfo.value) if call.excinfo else "")
     return report
 

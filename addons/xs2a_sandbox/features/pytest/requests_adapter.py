@@ -13,7 +13,7 @@ from urllib3 import HTTPHeaderDict, HTTPResponse
 from urllib3.exceptions import ProtocolError
 
 from xs2a_sandbox.doors.door import Application, frame_headers
-from xs2a_sandbox.features.pytest.in_process import NOT_HTTP, LoopThread, ask, sent
+from xs2a_sandbox.features.pytest.in_process import NOT_HTTP, LoopThread, ask, take_sent_part
 from xs2a_sandbox.http import Headers, Request, Response
 
 
@@ -40,9 +40,9 @@ class RequestsAdapter(HTTPAdapter):
         except TimeoutError:
             text = f"Read timed out. (read timeout={patience})"
             raise requests.ReadTimeout(text, request=request) from None
-        if why := _broken(response):
+        if why := _find_break(response):
             raise requests.ConnectionError(ProtocolError("Connection aborted.", why), request=request)
-        wire = io.BytesIO(sent(response))
+        wire = io.BytesIO(take_sent_part(response))
         pairs = frame_headers(response, request.method or "GET")
         answered = HTTPResponse(
             body=wire,
@@ -81,7 +81,7 @@ def _request(request: requests.PreparedRequest) -> Request:
     )
 
 
-def _broken(response: Response) -> Exception | None:
+def _find_break(response: Response) -> Exception | None:
     if response.fault == "reset":
         return ConnectionResetError(104, "Connection reset by peer")
     if response.fault == "drop":

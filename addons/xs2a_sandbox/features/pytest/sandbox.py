@@ -54,14 +54,14 @@ class Blueprint:
         interface, testdata = files.require_all()
         return cls(settings, layer_files.cassettes(files.layers, files.schemas), interface, files.schemas, testdata)
 
-    def extended(self, more: Sequence[Sequence[Cassette]]) -> Interface:
+    def extend(self, more: Sequence[Sequence[Cassette]]) -> Interface:
         """The interface with more layers over those of the files. Raises Unreadable."""
         return layers.read([*self.layers, *more], self.schemas, collect_handlers())
 
-    def answering(self, recorded: Path) -> "Blueprint":
+    def with_recording(self, recorded: Path) -> "Blueprint":
         """The same with the rules of a recording over all others. Raises Unreadable."""
         layer = layer_files.cassettes([[recorded]], self.schemas)
-        return replace(self, layers=[*self.layers, *layer], interface=self.extended(layer))
+        return replace(self, layers=[*self.layers, *layer], interface=self.extend(layer))
 
     def egress(self, to: Path) -> Egress:
         """A way to the bank of the settings, with a new recording of what goes there. Raises ConfigError."""
@@ -259,7 +259,7 @@ class Sandbox(Controls):
             read_rules(rule, self._directory / f"<rule {number}>", self._blueprint.schemas, f"added-{number}")
             for number, rule in enumerate(rules, first)
         ]
-        extended = self._blueprint.extended([*self._added, layer])
+        extended = self._blueprint.extend([*self._added, layer])
         self._engine = self._engine_of(extended)
         self._added.append(layer)
         ids = [rule.id for cassette in layer for rule in cassette.rules]

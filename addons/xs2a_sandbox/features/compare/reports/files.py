@@ -118,9 +118,9 @@ def as_junit(report: Report, fail_on: Severity | None) -> str:
     suites: dict[str, list[CaseResult]] = {}
     for operation in report.operations:
         groups = [group for group in report.groups if group.operation == operation]
-        suites[operation] = [_whole(report, operation), *(_case(group, fail_on) for group in groups)]
+        suites[operation] = [_report_operation(report, operation), *(_case(group, fail_on) for group in groups)]
     if report.behaviour:
-        different = [_different(difference, fail_on) for difference in report.behaviour.differences]
+        different = [_report_difference(difference, fail_on) for difference in report.behaviour.differences]
         suites["behaviour"] = [CaseResult("behaviour", "can be compared"), *different]
     if report.skipped:
         message = "it writes, and --allow-writes was not given"
@@ -128,7 +128,7 @@ def as_junit(report: Report, fail_on: Severity | None) -> str:
     return junit("xs2a-sandbox compare", suites)
 
 
-def _whole(report: Report, operation: str) -> CaseResult:
+def _report_operation(report: Report, operation: str) -> CaseResult:
     """Whether the operation could be compared at all."""
     exchanges = [exchange for exchange in report.exchanges if exchange.operation == operation]
     seconds = sum(exchange.bank.milliseconds for exchange in exchanges if exchange.bank) / 1000
@@ -152,7 +152,7 @@ def _case(group: DifferenceGroup, fail_on: Severity | None) -> CaseResult:
     return replace(case, output=f"{group.extent}\n{text}")
 
 
-def _different(difference: BehaviourDifference, fail_on: Severity | None) -> CaseResult:
+def _report_difference(difference: BehaviourDifference, fail_on: Severity | None) -> CaseResult:
     case = CaseResult(difference.thing, f"{difference.severity} {difference.kind}: {difference.place}")
     text = f"then {difference.then}\nnow {difference.now}"
     if fail_on and is_at_least(difference.severity, fail_on):

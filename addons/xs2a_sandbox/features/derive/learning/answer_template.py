@@ -206,7 +206,7 @@ def last_members(place: str) -> str:
     return "/".join(place.split("/")[-2:])
 
 
-def learned_text(text: str, sample: Sample) -> str:
+def learn_text(text: str, sample: Sample) -> str:
     """The text with expressions in place of what has a name."""
     return str(_write(sample, text, ""))
 

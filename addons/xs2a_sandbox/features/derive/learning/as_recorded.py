@@ -7,9 +7,9 @@ from datetime import UTC
 from typing import Any
 
 from xs2a_sandbox.documents.yaml_writer import write_exactly
-from xs2a_sandbox.features.derive.infer_match import recorded_request, rules
+from xs2a_sandbox.features.derive.infer_match import make_recorded_request, rules
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
-from xs2a_sandbox.features.derive.recorded_answer import LARGE, recorded_answer
+from xs2a_sandbox.features.derive.recorded_answer import LARGE, write_answer
 from xs2a_sandbox.features.derive.routes import Routes, slug
 from xs2a_sandbox.http import Headers
 
@@ -41,9 +41,9 @@ def as_recorded(exchanges: Sequence[RecognisedExchange], consents: Collection[st
         groups[write_exactly([start, guarded])].append((exchange, start, parameters, guarded))
     ids: set[str] = set()
     for ones in groups.values():
-        answers = [recorded_answer(one.entry, {}) for one, *_ in ones]
+        answers = [write_answer(one.entry, {}) for one, *_ in ones]
         requests = [
-            recorded_request(
+            make_recorded_request(
                 number,
                 parameters,
                 one.entry.target,

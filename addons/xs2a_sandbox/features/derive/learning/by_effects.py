@@ -48,7 +48,7 @@ def by_effects(
             {"set": f"state.{family}s[let.id]", "to": document},
             {"do": "begin-authorisation", "with": begin, "as": "authorisation"},
         ],
-        "respond": _renamed(learned.get("respond") or written["respond"], service, tuple(written.get("let", {}))),
+        "respond": _rename(learned.get("respond") or written["respond"], service, tuple(written.get("let", {}))),
     }
 
 
@@ -93,13 +93,13 @@ def _page(family: str, service: str, operations: Mapping[str, Operation]) -> dic
     return {}
 
 
-def _renamed(value: Any, service: str, lets: tuple[str, ...]) -> Any:
+def _rename(value: Any, service: str, lets: tuple[str, ...]) -> Any:
     """The answer with what effects have made in place of a handler's result; what can follow is not known here."""
     if isinstance(value, dict):
-        members = {key: _renamed(member, service, lets) for key, member in value.items()}
+        members = {key: _rename(member, service, lets) for key, member in value.items()}
         return {key: member for key, member in members.items() if not _lacks(member, lets)}
     if isinstance(value, list):
-        return [_renamed(member, service, lets) for member in value]
+        return [_rename(member, service, lets) for member in value]
     if not isinstance(value, str):
         return value
     for before, after in _NAMES.items():

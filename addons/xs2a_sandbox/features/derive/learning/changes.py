@@ -15,10 +15,10 @@ from xs2a_sandbox.compare.states import STATES, reported_state
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
 from xs2a_sandbox.documents.yaml_writer import write_exactly
-from xs2a_sandbox.features.derive.learning.answer_template import Sample, Template, Usual, last_members, learned_text
+from xs2a_sandbox.features.derive.learning.answer_template import Sample, Template, Usual, last_members, learn_text
 from xs2a_sandbox.features.derive.learning.courses import StateSequences
 from xs2a_sandbox.features.derive.learning.recognised_exchange import MADE, RecognisedExchange
-from xs2a_sandbox.features.derive.recorded_answer import recorded_answer
+from xs2a_sandbox.features.derive.recorded_answer import write_answer
 from xs2a_sandbox.http.body import Content
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.http.target import split_target
@@ -296,11 +296,11 @@ def _headers(
     usual: Mapping[str, Any], exchanges: Sequence[RecognisedExchange], samples: Sequence[Sample]
 ) -> dict[str, Any]:
     """The headers that all of the answers have, with the same text or the same names in it."""
-    kept = [recorded_answer(exchange.entry, {}).get("headers", {}) for exchange in exchanges]
+    kept = [write_answer(exchange.entry, {}).get("headers", {}) for exchange in exchanges]
     documented = {name.lower(): text for name, text in usual.items()}
     headers = {}
     for name in kept[0]:
-        texts = {learned_text(own[name], sample) for own, sample in zip(kept, samples, strict=True) if name in own}
+        texts = {learn_text(own[name], sample) for own, sample in zip(kept, samples, strict=True) if name in own}
         if name.lower() == "content-type" and texts == {"application/json"}:
             continue
         has_expression = len(texts) == 1 and "{{" in next(iter(texts))

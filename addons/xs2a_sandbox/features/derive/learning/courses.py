@@ -54,7 +54,7 @@ class StateSequences:
         most = {state: words.most_common(1)[0][0] for state, words in counted.items()}
         return {state: word for state, word in most.items() if word != state}
 
-    def last(self, thing: Thing) -> dict[str, list[str]]:
+    def find_last(self, thing: Thing) -> dict[str, list[str]]:
         """The words that the last telling of such things was, each with the places; of those that have moved."""
         words: dict[str, list[str]] = {}
         for (other, _), tellings in self.lives.items():
@@ -112,7 +112,7 @@ def courses(
                     f"as {state}; it is taken for the former"
                 )
     learned = StateSequences(lives, meanings, after_delete, tuple(dict.fromkeys(unknown)))
-    return replace(learned, unknown=(*learned.unknown, *_ambiguous(learned)))
+    return replace(learned, unknown=(*learned.unknown, *_find_ambiguous(learned)))
 
 
 def _states(words: Sequence[StateReport], arrows: Arrows, beginning: str | None) -> list[str | None]:
@@ -133,10 +133,10 @@ def _states(words: Sequence[StateReport], arrows: Arrows, beginning: str | None)
 def _state(word: str, now: str, later: Sequence[str], arrows: Arrows, beginning: str | None) -> str | None:
     if now == _NOTHING:
         starts = {to for before, to in arrows if before == _NOTHING}
-        return word if word in starts or (beginning is None and word in reached(now, arrows)) else beginning
-    if word == now or word in reached(now, arrows):
+        return word if word in starts or (beginning is None and word in find_reachable(now, arrows)) else beginning
+    if word == now or word in find_reachable(now, arrows):
         return word
-    ahead = reached(now, arrows)
+    ahead = find_reachable(now, arrows)
     settled = [word for word in ahead if word.startswith(_SETTLED)]
     if any(word in ahead or (settled and word.startswith(_SETTLED)) for word in later):
         return now  # one more word on the way to where the documented states lead as well
@@ -145,7 +145,7 @@ def _state(word: str, now: str, later: Sequence[str], arrows: Arrows, beginning:
     return None
 
 
-def reached(state: str, arrows: Arrows) -> set[str]:
+def find_reachable(state: str, arrows: Arrows) -> set[str]:
     """All states that lie ahead."""
     ahead: set[str] = set()
     near = {state}
@@ -155,7 +155,7 @@ def reached(state: str, arrows: Arrows) -> set[str]:
     return ahead
 
 
-def _ambiguous(courses: StateSequences) -> Iterable[str]:
+def _find_ambiguous(courses: StateSequences) -> Iterable[str]:
     for operation in sorted({telling.operation for ones in courses.lives.values() for telling in ones}):
         counted: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for (thing, _), tellings in courses.lives.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from xs2a_sandbox.cassette.model import ErrorAnswer
 from xs2a_sandbox.documents.yaml_writer import write_exactly
-from xs2a_sandbox.features.derive.learning.answer_template import Sample, Template, Usual, last_members, learned_text
+from xs2a_sandbox.features.derive.learning.answer_template import Sample, Template, Usual, last_members, learn_text
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
 
 _CODES = ("code", "error", "errorCode")
@@ -46,7 +46,7 @@ def learn_errors(
     """`raised` are errors by the documented names, with the exchanges in which the bank has answered them."""
     learned = LearnedErrors()
     readable = [(name, error, error_words(error.answer)) for name, error in raised if isinstance(error.answer, dict)]
-    own_text = _written_text(every_body)
+    own_text = _find_text(every_body)
     texts = {id(exchange): _in(own_text, what.text or "") for _, exchange, what in readable}
     is_usual = (
         bool(readable)
@@ -145,12 +145,12 @@ def _is_like(body: Any, template: Any) -> bool:
     return bool(write_exactly(body) == write_exactly(template))
 
 
-def _written_text(template: Any) -> str:
+def _find_text(template: Any) -> str:
     """The documented way of saying a text, with what stands around it."""
     if isinstance(template, str):
         return template if "error.text" in template else ""
     inner = template.values() if isinstance(template, dict) else template if isinstance(template, list) else ()
-    return next((text for member in inner if (text := _written_text(member))), "")
+    return next((text for member in inner if (text := _find_text(member))), "")
 
 
 def _in(written: str, text: str) -> tuple[str | None, str] | None:
@@ -170,7 +170,7 @@ def _with_id(text: str, exchange: RecognisedExchange, documented: ErrorAnswer) -
         return text.replace("{{", "{{ '{{' }}")
     ids = dict.fromkeys(exchange.parameters.values(), "id")
     ids |= dict.fromkeys(exchange.entry.headers.all("Consent-ID"), "id")
-    return learned_text(text, Sample(exchange.place, None, ids, {}))
+    return learn_text(text, Sample(exchange.place, None, ids, {}))
 
 
 def _by_operation(values: Sequence[tuple[RecognisedExchange, Any]]) -> Any:

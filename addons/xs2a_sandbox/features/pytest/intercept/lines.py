@@ -59,7 +59,7 @@ class Lines:
     async def _serve(self, far: socket.socket, origin: Origin, caller: Caller) -> None:
         if self._connections is None:
             self._connections = Connections(USUAL)
-        service = Service(self._timed(caller), tell=self._tell, connections=self._connections)
+        service = Service(self._limit_time(caller), tell=self._tell, connections=self._connections)
         self._services = [running for running in self._services if running.clients] + [service]
         loop = asyncio.get_running_loop()
         await loop.connect_accepted_socket(lambda: _BankEnd(service, origin), far)
@@ -67,7 +67,7 @@ class Lines:
     async def _drain(self) -> None:
         await asyncio.gather(*(service.drain(0) for service in self._services))
 
-    def _timed(self, caller: Caller) -> Application:
+    def _limit_time(self, caller: Caller) -> Application:
         def answer(request: Request) -> Coroutine[Any, Any, Response]:
             return self._in_time(request, caller)
 
