@@ -97,11 +97,11 @@ class Plugins:
     failed: dict[str, str] = field(default_factory=dict)
     _added: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
 
-    def added(self, hook: str) -> list[Any]:
+    def collect(self, hook: str) -> list[Any]:
         """All that is added by the hook, first by features. What fails at it is left out, and `failed` says why."""
-        return [one for added in self.added_by(hook).values() for one in added]
+        return [one for added in self.collect_by_plugin(hook).values() for one in added]
 
-    def added_by(self, hook: str) -> dict[str, list[Any]]:
+    def collect_by_plugin(self, hook: str) -> dict[str, list[Any]]:
         """The same, by the name of the feature or plugin that adds it."""
         if hook not in self._added:
             self._added[hook] = self._call(hook)

@@ -45,7 +45,7 @@ class FakeEngine:
     def repeat(self, request: Request) -> None:
         """No answer is kept."""
 
-    def refused(self, _: Any, response: Response, *__: Any) -> Response:
+    def report_refusal(self, _: Any, response: Response, *__: Any) -> Response:
         """Nobody is told."""
         return response
 

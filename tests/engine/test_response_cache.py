@@ -69,7 +69,7 @@ class WaitingStore(MemoryStore):
 
     meanwhile: Callable[[], object] = staticmethod(lambda: None)
 
-    def settled(self) -> Awaitable[None]:  # type: ignore[override]
+    def settle(self) -> Awaitable[None]:  # type: ignore[override]
         async def wait() -> None:
             self.meanwhile()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from xs2a_sandbox.http.media_type import is_json, media_type, preferred, split_parameters
+from xs2a_sandbox.http.media_type import choose_type, is_json, media_type, split_parameters
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_a_word_and_its_parameters(text: str, word: str, parameters: dict[str, s
     ],
 )
 def test_the_type_that_is_liked_best_is_chosen(accept: str, chosen: str | None) -> None:
-    assert preferred(accept, ("application/json", "application/xml", "text/plain")) == chosen
+    assert choose_type(accept, ("application/json", "application/xml", "text/plain")) == chosen

@@ -11,10 +11,10 @@ from xs2a_sandbox.journal.assertions import (
     Filter,
     Search,
     Times,
-    came_nearest,
     candidates,
+    describe_nearest,
     line,
-    listed,
+    list_entries,
     select,
     verify,
 )
@@ -147,23 +147,26 @@ def test_errors_warnings_and_what_came_nearest_stand_below_the_line() -> None:
         "sandbox": {"message": "nothing has this path", "nearest": [near, {"rule": "mine"}]},
     }
     lost = entry(status=404, answer_body=to_json(body), warnings=("odd",))
-    assert listed([lost])[1:] == [
+    assert list_entries([lost])[1:] == [
         "      unknown path",
         "      odd",
         "      nothing has this path",
         "      near: operation account-list GET /v1/accounts (a.yaml:3)",
         "      near: rule mine",
     ]
-    assert candidates(lost) == came_nearest(lost)[1:]
+    assert candidates(lost) == describe_nearest(lost)[1:]
 
 
 @pytest.mark.parametrize("body", [{"sandbox": 1}, {"sandbox": {"nearest": 3}}, {"tppMessages": [1]}, [1], "x", None])
 def test_an_answer_of_any_shape_can_be_listed(body: Any) -> None:
-    assert len(listed([entry(status=404, answer_body=to_json(body))])) == 1
+    assert len(list_entries([entry(status=404, answer_body=to_json(body))])) == 1
 
 
 def test_only_the_last_are_listed() -> None:
-    assert listed([entry(number) for number in range(1, 14)], 10)[:2] == ["  … and 3 before", f"  {line(entry(4))}"]
+    assert list_entries([entry(number) for number in range(1, 14)], 10)[:2] == [
+        "  … and 3 before",
+        f"  {line(entry(4))}",
+    ]
 
 
 def test_a_fault_is_shown() -> None:

@@ -201,7 +201,7 @@ def test_several_processes_have_one_journal() -> None:
     for journal in (first, second, first, second):
         filled(journal, "/")
 
-    seen = [[entry.number for entry in asyncio.run(journal.whole())] for journal in together.journals]
+    seen = [[entry.number for entry in asyncio.run(journal.read_whole())] for journal in together.journals]
 
     assert seen[0] == seen[1] == sorted(seen[0])
     assert len(set(seen[0])) == 3  # the last three of all, not of each
@@ -215,7 +215,7 @@ def test_what_is_cleared_from_the_whole_is_gone_everywhere() -> None:
         filled(journal, "/")
 
     async def clear() -> None:
-        whole = await together.journals[0].whole()
+        whole = await together.journals[0].read_whole()
         assert whole.clear() == 2
         await together.journals[0].settle(whole)
 

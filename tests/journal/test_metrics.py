@@ -30,8 +30,8 @@ def value(text: bytes, name: str, **labels: str) -> float:
 def test_requests_are_counted_by_who_answered_what_where() -> None:
     metrics = Metrics()
     for seconds in (0.0004, 0.02, 60.0):
-        metrics.answered(entry("account-list", 200, "handler", seconds), "direct")
-    metrics.answered(entry(None, 404, "sandbox", 0.001), "proxy")
+        metrics.count_answer(entry("account-list", 200, "handler", seconds), "direct")
+    metrics.count_answer(entry(None, 404, "sandbox", 0.001), "proxy")
 
     text = metrics.text({"sessions": ("Sessions.", 3)})
 
@@ -59,9 +59,9 @@ def test_what_takes_as_long_as_a_bound_is_below_it() -> None:
 def test_those_of_several_processes_are_one_sum() -> None:
     parts = [Metrics(), Metrics()]
     for part in parts:
-        part.answered(entry("account-list", 200, "handler", 0.5), "direct")
+        part.count_answer(entry("account-list", 200, "handler", 0.5), "direct")
         part.committed(0.5)
-        part.fetched(0.25)
+        part.count_fetch(0.25)
         part.counters["bank_calls"] += 2
 
     text = Metrics.total(pickle.loads(pickle.dumps(part)) for part in parts).text({})

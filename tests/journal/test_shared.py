@@ -35,7 +35,7 @@ def add(journal: Journal, *targets: str, **more: Any) -> None:
 
 
 async def targets(journal: Journal) -> list[str]:
-    return [entry.target for entry in await journal.whole()]
+    return [entry.target for entry in await journal.read_whole()]
 
 
 def values_of(entry: Journaled) -> list[Any]:
@@ -59,7 +59,7 @@ def test_whoever_looks_sees_what_all_have_answered() -> None:
         add(other, "/c")
         await until(lambda: stream.number == 3)
         assert await targets(one) == await targets(other) == ["/a", "/b", "/c"]
-        assert [entry.number for entry in await one.whole()] == [1, 2, 3]
+        assert [entry.number for entry in await one.read_whole()] == [1, 2, 3]
 
     run(work)
 
@@ -72,7 +72,7 @@ def test_an_entry_is_the_same_elsewhere() -> None:
         request = Request("POST", "/v1/x?a=b", odd, b'{"n": 1.10}\n\xff', "bank.example", "https")
         for journal in (alone, one):
             journal.add(request, Response(201, (("X-B", "2"),), b"ok\n", "truncate"), exchange("me"))
-        (expected,), (mine,), (theirs,) = alone, await one.whole(), await other.whole()
+        (expected,), (mine,), (theirs,) = alone, await one.read_whole(), await other.read_whole()
         assert values_of(mine) == values_of(theirs)
         assert values_of(replace(theirs, time=expected.time)) == values_of(expected)
 
@@ -92,7 +92,7 @@ def test_what_real_people_have_a_part_in_leaves_no_process_unredacted() -> None:
 
         journal = SharedJournal(stream=stream, show=show)
         journal.add(Request("POST", "/v1/x", body=b"Anna"), Response(), exchange(personal=True))
-        whole = await journal.whole()
+        whole = await journal.read_whole()
         (entry,) = whole
         assert (entry.body, whole.displayed(entry).body, shown) == (b"Xxxx", b"Xxxx", 1)
         assert b"Anna" not in stream.items[0][1].content
@@ -102,7 +102,7 @@ def test_what_real_people_have_a_part_in_leaves_no_process_unredacted() -> None:
 
         journal.show = broken
         journal.add(Request("POST", "/v1/y?q=Anna", body=b"Anna"), Response(), exchange(personal=True))
-        _, entry = await journal.whole()
+        _, entry = await journal.read_whole()
         assert (entry.target, entry.body) == ("/v1/y", b"")
 
     run(work)
@@ -115,7 +115,7 @@ def test_nothing_is_lost_while_the_stream_is_away() -> None:
         stream.is_away = True
         add(journal, "/a")
         with pytest.raises(StoreUnavailable):
-            await journal.whole()
+            await journal.read_whole()
         add(journal, "/b")
         stream.is_away = False
         await until(lambda: stream.number == 2)
@@ -131,7 +131,7 @@ def test_what_was_sent_and_not_confirmed_is_there_once() -> None:
         stream.loses = 1
         add(journal, "/a")
         with pytest.raises(StoreUnavailable):
-            await journal.whole()
+            await journal.read_whole()
         add(journal, "/b")
         assert await targets(journal) == ["/a", "/b"]
         assert max(stream.batches.values()) == 2
@@ -145,12 +145,12 @@ def test_what_is_cleared_is_gone_everywhere() -> None:
         one, other = SharedJournal(stream=stream), SharedJournal(stream=stream)
         add(one, "/a", session="mine")
         add(one, "/b")
-        whole = await one.whole()
+        whole = await one.read_whole()
         assert whole.clear("mine") == 1
         await one.settle(whole)
         assert await targets(one) == await targets(other) == ["/b"]
-        (await other.whole()).clear()
-        whole = await other.whole()
+        (await other.read_whole()).clear()
+        whole = await other.read_whole()
         whole.clear()
         await other.settle(whole)
         assert await targets(one) == []
@@ -217,8 +217,8 @@ def test_whose_certificate_was_shown_is_told_to_all() -> None:
         first, second = SharedJournal(stream=stream), SharedJournal(stream=stream)
         request = Request("GET", "/a", certificates=(der(issued()),))
         first.add(request, Response(), LogEntry("default", "GET", "/a", 200, 1.0, "handler", personal=False))
-        await first.whole()
-        (entry,) = await second.whole()
+        await first.read_whole()
+        (entry,) = await second.read_whole()
         assert entry.client
         assert entry.client["name"] == "My TPP"
 

@@ -19,7 +19,7 @@ from xs2a_sandbox.errors import ConfigError, Unreadable
 from xs2a_sandbox.features.derive.derive import derive
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.recording.replay import left_out
+from xs2a_sandbox.recording.replay import list_left_out
 
 A, B, C = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "123")
 
@@ -418,7 +418,7 @@ def test_what_is_not_recorded_gets_no_rule_and_is_named_in_its_file(tmp_path: Pa
     assert text.count(line) == 1
     assert "left_out" not in (tmp_path / "tape/cassettes/others.yaml").read_text()
     engine = replay(tmp_path)
-    assert [line for line in left_out(engine.interface) if "lacks GET /v1/things/a: the body" in line]
+    assert [line for line in list_left_out(engine.interface) if "lacks GET /v1/things/a: the body" in line]
 
 
 def test_a_resource_of_which_nothing_is_recorded_has_a_file_that_says_so(tmp_path: Path) -> None:
@@ -444,7 +444,7 @@ def test_many_that_are_missed_are_counted(tmp_path: Path) -> None:
     lost = [replace(taped(f"/v1/things/{n}"), answer_body=XML) for n in range(9)]
     tape(tmp_path / "tape", *lost, taped("/v1/things"))
     derive(tmp_path / "tape", None)
-    lines = list(left_out(replay(tmp_path).interface))
+    lines = list(list_left_out(replay(tmp_path).interface))
     assert len(lines) == 6
     assert "lacks 4 more" in lines[-1]
 

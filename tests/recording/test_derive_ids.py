@@ -111,7 +111,7 @@ def test_the_rules_of_two_banks_stand_beside_each_other(tmp_path: Path) -> None:
 def test_what_is_left_out_of_two_layers_is_said_of_both(tmp_path: Path) -> None:
     lost = b"<!-- application/xml, 12 bytes, not recorded -->"
     engine = layered(tmp_path, [of("https://one.example", "/v1/things", lost)], [of(OTHER, "/v1/things", lost)])
-    assert len(list(replay.left_out(engine.interface))) == 2
+    assert len(list(replay.list_left_out(engine.interface))) == 2
 
 
 @pytest.mark.parametrize("bank", ["https://xs2a.bank.example/psd2", OTHER], ids=["the same bank", "another"])

@@ -14,7 +14,7 @@ from xs2a_sandbox.signatures.signing_string import SignedMessage, signing_string
 
 BODY = b'{"b": 1, "a": 2}'
 MESSAGE = SignedMessage(
-    Headers([("Digest", digest.written("SHA-256", BODY)), ("X-Request-ID", "99391c7e"), ("PSU-ID", "anna")]),
+    Headers([("Digest", digest.write("SHA-256", BODY)), ("X-Request-ID", "99391c7e"), ("PSU-ID", "anna")]),
     BODY,
     "POST",
     "/v1/consents",

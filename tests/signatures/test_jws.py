@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.seals import NOW, key, seal
-from xs2a_sandbox.signatures.jws import JwsHeader, read, thumbprint, thumbprint_mistake, time_mistake, written
+from xs2a_sandbox.signatures.jws import JwsHeader, read, thumbprint, thumbprint_mistake, time_mistake, write
 from xs2a_sandbox.signatures.mistakes import SignatureMistake
 
 TEXT = b"digest: SHA-256=x\nx-request-id: 1"
@@ -16,7 +16,7 @@ NAMES = ("digest", "x-request-id")
 
 def header(kind: str) -> JwsHeader:
     own = seal(kind)
-    header = read(written(own.key, own.certificate, NAMES, TEXT, NOW))
+    header = read(write(own.key, own.certificate, NAMES, TEXT, NOW))
     assert isinstance(header, JwsHeader)
     return header
 

@@ -21,7 +21,7 @@ from xs2a_sandbox.signatures.sealing_certificate import (
     key_of,
     organisation,
     read,
-    written,
+    write,
 )
 from xs2a_sandbox.signatures.signing_string import SignedMessage
 
@@ -29,11 +29,11 @@ OWN = seal().certificate
 
 
 def test_what_is_written_is_read() -> None:
-    assert read(written(OWN), "the header") == OWN
+    assert read(write(OWN), "the header") == OWN
 
 
 def test_pem_without_its_line_ends_is_read() -> None:
-    assert read(f"-----BEGIN CERTIFICATE-----{written(OWN)}-----END CERTIFICATE-----", "the header") == OWN
+    assert read(f"-----BEGIN CERTIFICATE-----{write(OWN)}-----END CERTIFICATE-----", "the header") == OWN
 
 
 @given(st.text(max_size=50) | st.binary(max_size=50).map(lambda data: b64encode(data).decode()))
@@ -44,7 +44,7 @@ def test_whatever_else_it_is_there_is_a_sentence(text: str) -> None:
 
 
 def test_a_name_of_no_type_that_there_is() -> None:
-    der = b64decode(written(OWN))
+    der = b64decode(write(OWN))
     organisation_identifier = bytes.fromhex("0603550461")
     broken = der.replace(organisation_identifier + b"\x0c", organisation_identifier + b"\x00")
     assert broken != der
@@ -56,7 +56,7 @@ def test_a_name_of_no_type_that_there_is() -> None:
 @given(st.integers(0, 2000), st.integers(0, 255))
 @example(12, 1)  # a version of X.509 that there is not
 def test_a_byte_that_was_changed_harms_nobody(place: int, byte: int) -> None:
-    der = bytearray(b64decode(written(OWN)))
+    der = bytearray(b64decode(write(OWN)))
     der[place % len(der)] = byte
     certificate = read(b64encode(der).decode(), "the header")
     if not isinstance(certificate, SignatureMistake):

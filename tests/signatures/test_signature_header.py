@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from tests.support.seals import key, seal
 from xs2a_sandbox.signatures.keys import EC, PKCS1, PSS, Scheme
 from xs2a_sandbox.signatures.mistakes import SignatureMistake
-from xs2a_sandbox.signatures.signature_header import SignatureHeader, key_mistake, read, written
+from xs2a_sandbox.signatures.signature_header import SignatureHeader, key_mistake, read, write
 
 NAMES = st.lists(st.sampled_from(["digest", "x-request-id", "psu-id", "(request-target)"]), min_size=1, unique=True)
 
 
 @given(NAMES, st.sampled_from(["rsa-sha256", "ecdsa-sha512", "hs2019"]))
 def test_what_is_written_is_read(names: list[str], algorithm: str) -> None:
-    header = read(written("SN=1,CA=CN=x", algorithm, tuple(names), "AAAA"))
+    header = read(write("SN=1,CA=CN=x", algorithm, tuple(names), "AAAA"))
     assert header == SignatureHeader("SN=1,CA=CN=x", algorithm, tuple(names), b"\0\0\0")
 
 

@@ -238,7 +238,7 @@ def signed_as(text: bytes, scheme: Scheme = Scheme(PKCS1, "SHA-256"), **changes:
 
 
 LINES = [
-    f"digest: {digest.written('SHA-256', BODY)}",
+    f"digest: {digest.write('SHA-256', BODY)}",
     f"x-request-id: {SENT['X-Request-ID']}",
     "psu-id: anna",
     "tpp-redirect-uri: https://tpp.example/back/",
@@ -262,8 +262,8 @@ COMPACT = '{"amount":"1.00","name":"ö"}'.encode()
 (AS_SENT, "as they are sent"),
         (RIGHT.replace(": ", ":", 4), "no blank after the colons"),
         (RIGHT.replace("back/", "back"), "without the slash"),
-        (RIGHT.replace(LINES[0], f"digest: {digest.written('SHA-256', COMPACT)}"), "the body without white space"),
-        (RIGHT.replace(LINES[0], f"digest: {digest.written('SHA-256', b'')}").replace("anna", "ANNA"), "an empty body"),
+        (RIGHT.replace(LINES[0], f"digest: {digest.write('SHA-256', COMPACT)}"), "the body without white space"),
+        (RIGHT.replace(LINES[0], f"digest: {digest.write('SHA-256', b'')}").replace("anna", "ANNA"), "an empty body"),
         (BODY.decode("latin-1"), "the body, and no headers"),
         (RIGHT.replace("\n", "\r\n").replace("psu-id: anna", "psu-id: "), "an empty psu-id"),
     ],

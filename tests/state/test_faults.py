@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from xs2a_sandbox.state import MemoryStore, Transaction
-from xs2a_sandbox.state.faults import counted, next_sca_ending
+from xs2a_sandbox.state.faults import count_match, next_sca_ending
 from xs2a_sandbox.state.session import SESSION_FAULTS
 
 
@@ -28,7 +28,7 @@ def new(**fault: Any) -> dict[str, Any]:
 def test_it_is_due_after_those_skipped_every_so_many_times_and_so_often(fault: dict[str, int], turns: str) -> None:
     listed, goes_wrong = new(**fault), ""
     for _ in turns:
-        after = counted(listed)
+        after = count_match(listed)
         goes_wrong += "x" if after["hits"] > listed["hits"] else "-"
         listed = after
     assert goes_wrong == turns
@@ -37,7 +37,7 @@ def test_it_is_due_after_those_skipped_every_so_many_times_and_so_often(fault: d
 
 def test_counting_leaves_the_fault_that_is_kept() -> None:
     listed = new(next=1)
-    counted(listed)
+    count_match(listed)
     assert listed == new(next=1)
 
 

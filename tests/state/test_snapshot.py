@@ -8,7 +8,7 @@ import pytest
 from xs2a_sandbox.errors import BankError, StoreUnavailable
 from xs2a_sandbox.state import Document, Documents, MemoryStore, RemoteStore, Transaction
 from xs2a_sandbox.state.attempts import TRIES, commit, run_transaction
-from xs2a_sandbox.state.snapshot import Contents, RequestKind, wait, waiting
+from xs2a_sandbox.state.snapshot import Contents, RequestKind, run_waiting, wait
 from xs2a_sandbox.state.store import Key
 from xs2a_sandbox.state.stream import Stream
 
@@ -246,7 +246,7 @@ def test_an_error_while_waiting_reaches_the_work() -> None:
             return str(error)
         return "nothing"
 
-    assert asyncio.run(waiting(work)) == "gone"
+    assert asyncio.run(run_waiting(work)) == "gone"
 
 
 def test_work_that_is_cancelled_ends() -> None:
@@ -262,7 +262,7 @@ def test_work_that_is_cancelled_ends() -> None:
             ended.append("ended")
 
     async def cancel() -> None:
-        task = asyncio.ensure_future(waiting(work))
+        task = asyncio.ensure_future(run_waiting(work))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -37,7 +37,7 @@ def commit(view: SqliteView, store: SqliteStore, reads: Mapping[Key, int], statu
 
     async def work() -> bool:
         committed = view.commit("s", reads, {}, {KEY: {"status": status}})
-        if settled := store.settled():
+        if settled := store.settle():
             await settled
         return committed
 

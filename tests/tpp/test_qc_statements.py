@@ -9,13 +9,13 @@ AUTHORITY = {"authority_name": "Financial Market Authority", "authority": "AT-FM
 
 
 def test_what_is_written_is_read() -> None:
-    content = qc_statements.written(WEB, [ROLES["PISP"], ROLES["AISP"]], **AUTHORITY)
+    content = qc_statements.write(WEB, [ROLES["PISP"], ROLES["AISP"]], **AUTHORITY)
 
     assert qc_statements.read(content) == (True, (WEB,), ("PISP", "AISP"), "Financial Market Authority", "AT-FMA")
 
 
 def test_a_certificate_may_say_nothing_of_payment_services() -> None:
-    content = qc_statements.written(SEAL, None, authority_name="", authority="", is_qualified=False)
+    content = qc_statements.write(SEAL, None, authority_name="", authority="", is_qualified=False)
 
     assert qc_statements.read(content) == (False, (SEAL,), None, "", "")
 
@@ -30,18 +30,18 @@ def test_a_certificate_may_say_nothing_of_payment_services() -> None:
 )
 def test_roles_that_there_are_not_are_told(roles: list[tuple[str, str]], mistake: str) -> None:
     with pytest.raises(ValueError, match=mistake):
-        qc_statements.read(qc_statements.written(WEB, roles, **AUTHORITY))
+        qc_statements.read(qc_statements.write(WEB, roles, **AUTHORITY))
 
 
 def test_an_unspecified_role_is_none() -> None:
-    content = qc_statements.written(WEB, [("0.4.0.19495.1.0", "Unspecified")], **AUTHORITY)
+    content = qc_statements.write(WEB, [("0.4.0.19495.1.0", "Unspecified")], **AUTHORITY)
 
     assert qc_statements.read(content).roles == ()
 
 
 @given(st.binary(max_size=200), st.integers(0, 200))
 def test_anything_else_is_told_as_unreadable(noise: bytes, at: int) -> None:
-    good = qc_statements.written(WEB, [ROLES["PISP"]], **AUTHORITY)
+    good = qc_statements.write(WEB, [ROLES["PISP"]], **AUTHORITY)
     for content in (noise, good[:at], good[:at] + noise + good[at + len(noise) :]):
         try:
             qc_statements.read(content)

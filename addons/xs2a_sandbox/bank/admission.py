@@ -40,7 +40,7 @@ def check(call: Call, operation: Operation, signatures: SignatureRules, trust: R
         _object(call, "redirect", request_rules.redirect_mistakes(call))
     if call.judges("validity"):
         _object(call, "validity", request_rules.validity_mistakes(call, operation))
-    for added in plugins().added("checks"):
+    for added in plugins().collect("checks"):
         if call.judges(added.name):
             _object(call, added.name, [added.judge(call, operation)])
 

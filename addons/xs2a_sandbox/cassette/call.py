@@ -262,7 +262,7 @@ def _read_certificate(certificates: Sequence[bytes]) -> "TppCertificate | None":
     # Imported by who is shown one: it takes its time.
     from xs2a_sandbox.tpp import certificate
 
-    return certificate.readable(certificates[0])
+    return certificate.try_read(certificates[0])
 
 
 def parse_json(body: bytes, warnings: list[str]) -> Any:

@@ -68,7 +68,7 @@ for _command in (
 
 def _added_commands() -> dict[str, click.Command]:
     """By their names; what a feature has, no plugin replaces."""
-    return {str(command.name): command for command in reversed(plugins().added("commands"))}
+    return {str(command.name): command for command in reversed(plugins().collect("commands"))}
 
 
 def main() -> None:

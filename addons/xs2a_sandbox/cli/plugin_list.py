@@ -38,5 +38,5 @@ def _hooks() -> list[str]:
 
 def _names(found: hooks.Plugins, hook: str) -> list[str]:
     """Of all that plugins add by the hook."""
-    added = (one for name, by in found.added_by(hook).items() if name not in found.features for one in by)
+    added = (one for name, by in found.collect_by_plugin(hook).items() if name not in found.features for one in by)
     return [str(getattr(one, hooks.NAMES.get(hook, "__name__"), one)) for one in added]

@@ -56,7 +56,7 @@ class Checks:
 
 def check_names() -> tuple[str, ...]:
     """All checks, those of plugins included."""
-    return (*CHECK_NAMES, *(check.name for check in plugins().added("checks")))
+    return (*CHECK_NAMES, *(check.name for check in plugins().collect("checks")))
 
 
 NONE = Checks()

@@ -46,9 +46,9 @@ MODES: Mapping[str, Mode] = {
 
 def find_mode(name: str) -> Mode:
     """Raises KeyError for one that neither the sandbox nor a plugin has."""
-    return MODES.get(name) or {mode.name: mode for mode in plugins().added("modes")}[name]
+    return MODES.get(name) or {mode.name: mode for mode in plugins().collect("modes")}[name]
 
 
 def mode_names() -> tuple[str, ...]:
     """All names, those of plugins included."""
-    return (*MODES, *(mode.name for mode in plugins().added("modes")))
+    return (*MODES, *(mode.name for mode in plugins().collect("modes")))

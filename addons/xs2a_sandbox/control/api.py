@@ -87,7 +87,7 @@ class Control:
             route, names = find(request.method, segments)
             journal = self._sandbox.journal
             if segments[1] == "journal":
-                journal = await journal.whole(journal_view.since(request))
+                journal = await journal.read_whole(journal_view.since(request))
 
             def attempt(documents: Documents) -> tuple[ControlAnswer | Later, list[str]]:
                 call = begin(documents)
@@ -601,7 +601,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
 
 def _routes() -> Iterator[ControlRoute[Control]]:
     """All routes, those of plugins included."""
-    return chain(ROUTES, plugins().added("control_routes"))
+    return chain(ROUTES, plugins().collect("control_routes"))
 
 
 def find(method: str, segments: Sequence[str]) -> tuple[ControlRoute[Control], tuple[str, ...]]:

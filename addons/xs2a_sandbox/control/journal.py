@@ -100,13 +100,13 @@ def find_comparable(journal: Journal, number: str) -> Journaled:
 
 async def send_again(sandbox: Answering, entry: Journaled) -> ControlAnswer:
     """The summary of the exchange that comes of sending a request again."""
-    last = max((entry.number for entry in await sandbox.journal.whole()), default=0)
+    last = max((entry.number for entry in await sandbox.journal.read_whole()), default=0)
     request = described_request.of(entry)
     response = await sandbox.answer(request)
     if response.rest is not None:
         await response.rest.aclose()
     as_sent = entry.method, entry.target, entry.headers.pairs
-    newer = (await sandbox.journal.whole(last)).entries(last)
+    newer = (await sandbox.journal.read_whole(last)).entries(last)
     sent = next((one for one in newer if (one.method, one.target, one.headers.pairs) == as_sent), None)
     if sent is None:
         text = f"request {entry.number} was sent again and answered {response.status}, but the journal is too small"

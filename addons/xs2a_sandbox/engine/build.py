@@ -159,7 +159,7 @@ def warnings(settings: Settings, engine: Engine) -> list[str]:
     lines: list[str] = []
     for spoken in [bank.interface for bank in engine.banks.all]:
         lines += replay.find_replaced(spoken)
-        lines += replay.left_out(spoken)
+        lines += replay.list_left_out(spoken)
         lines += replay.find_outdated(spoken, Clock().now(), settings.max_age)
         if any(rule.tape for rule in spoken.rules):
             lines += replay.of_another_key(spoken, pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir)))

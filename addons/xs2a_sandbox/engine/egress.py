@@ -13,7 +13,7 @@ from xs2a_sandbox.engine import egress_policy
 from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import BankError, RecordingFailed
 from xs2a_sandbox.http import Headers, Request, Response
-from xs2a_sandbox.http.body import decode, readable
+from xs2a_sandbox.http.body import decode, restrict_encodings
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import OURS
 from xs2a_sandbox.http.origin import destinations
@@ -97,7 +97,9 @@ class Egress:
         try:
             async with recording.room(len(request.body)):
                 started, clock = Clock().now(), time.perf_counter()
-                response = await self.send(bank, replace(request, headers=readable(request.headers)), destination.sent)
+                response = await self.send(
+                    bank, replace(request, headers=restrict_encodings(request.headers)), destination.sent
+                )
                 milliseconds = (time.perf_counter() - clock) * 1000
                 plain = replace(without_own_credentials(request), target=destination.target)
                 exchange = Exchange.of(plain, _decode(response), destination.url, started, milliseconds)

@@ -62,7 +62,7 @@ class Engine:
         if parts.display:
             parts.journal.show = parts.display.entry
         if isinstance(parts.store, RemoteStore):
-            parts.store.on_commit, parts.store.on_fetch = parts.metrics.committed, parts.metrics.fetched
+            parts.store.on_commit, parts.store.on_fetch = parts.metrics.committed, parts.metrics.count_fetch
         self._stack = Stack(self.parts, Control(self))
 
     def use(self, **changes: Any) -> None:

@@ -18,7 +18,7 @@ from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.http.target import split_target
-from xs2a_sandbox.state.faults import counted
+from xs2a_sandbox.state.faults import count_match
 from xs2a_sandbox.state.session import (
     SESSION_FAULTS,
     SESSION_RULES,
@@ -73,7 +73,7 @@ class DueFaults:
         self._lay_over(call)
         if there := SESSION_FAULTS.all(call.state):
             self.counts = True
-            after = [counted(entry) if self._is_for(entry) else entry for entry in there]
+            after = [count_match(entry) if self._is_for(entry) else entry for entry in there]
             due = [entry for entry, before in zip(after, there, strict=True) if entry["hits"] > before["hits"]]
             self._faults = tuple(map(_compile, due))
             if after != there:
@@ -106,7 +106,7 @@ class DueFaults:
         self._faults = tuple(
             _compile(entry)
             for entry in SESSION_FAULTS.all(call.state)
-            if self._is_heeded and self._is_for(entry) and counted(entry)["hits"] > entry["hits"]
+            if self._is_heeded and self._is_for(entry) and count_match(entry)["hits"] > entry["hits"]
         )
 
     def decide(self, call: Call) -> Decision:

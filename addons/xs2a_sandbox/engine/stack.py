@@ -111,7 +111,7 @@ class Stack:
         self.landing = Landing(self.refusing, parts.front_page, self.guard)
         finishing = Finishing(self.landing, parts.seal, parts.display, parts.debug_headers)
         failing = Failing(finishing, self.refusals)
-        listeners = [*([parts.on_exchange] if parts.on_exchange else []), *plugins().added("listeners")]
+        listeners = [*([parts.on_exchange] if parts.on_exchange else []), *plugins().collect("listeners")]
         self.journaling = Journaling(
             failing, parts.journal, parts.metrics, listeners, parts.tracing, parts.display, parts.pass_time
         )
@@ -153,7 +153,7 @@ class Stack:
 
     def _added_modes(self, parts: Parts) -> Iterator[tuple[str, Destination]]:
         """Those of plugins. Raises ConfigError for one that cannot be made, or that the sandbox has itself."""
-        for mode in plugins().added("modes"):
+        for mode in plugins().collect("modes"):
             if mode.name in MODES:
                 raise ConfigError(f"a plugin has a mode {mode.name}, which is there already: give it another name")
             try:
@@ -170,7 +170,7 @@ class Stack:
         if parts.front_page:
             yield self.landing.takes, FrontPages(self.transactions, parts.front_page)
         yield is_control, ControlInterface(self.transactions, control, self.guard, parts.banks)
-        for make in plugins().added("paths"):
+        for make in plugins().collect("paths"):
             try:
                 yield make(parts, self)
             except Exception as error:

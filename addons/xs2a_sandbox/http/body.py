@@ -89,7 +89,7 @@ def decode(headers: Headers, body: bytes) -> bytes | None:
     return body
 
 
-def readable(headers: Headers) -> Headers:
+def restrict_encodings(headers: Headers) -> Headers:
     """The same request, which asks for no encoding that is not known here."""
     encodings = _list(headers, "Accept-Encoding")
     kept = [encoding for encoding in encodings if split_parameters(encoding)[0] in _READABLE]

@@ -24,7 +24,7 @@ def mistake(values: Sequence[str], body: bytes) -> str | None:
     return next((text for text in (_mistake(name, text, body) for name, text in judged) if text), None)
 
 
-def written(algorithm: str, body: bytes) -> str:
+def write(algorithm: str, body: bytes) -> str:
     """The header for a body."""
     return f"{algorithm}={b64encode(_ALGORITHMS[algorithm.lower()](body).digest()).decode()}"
 

@@ -25,7 +25,7 @@ def wishes(field: str) -> list[str]:
     return sorted((word for word, weight in weights.items() if weight > 0), key=lambda word: -weights[word])
 
 
-def preferred(accept: str, offered: Sequence[str]) -> str | None:
+def choose_type(accept: str, offered: Sequence[str]) -> str | None:
     """The media type that an Accept field likes best, the first of those offered where it likes several; or None.
 
     Of what fits a type the most specific counts (RFC 9110, 12.5.1): `*/*` takes in none that has a weight of its own.

@@ -104,7 +104,7 @@ def _host_and_port(authority: str) -> tuple[str, int | None]:
     return hostname(authority), (split_authority(authority) or ("", None))[1]
 
 
-def reachable(host: str) -> str:
+def make_reachable(host: str) -> str:
     """The address that can be typed: a door that listens on all interfaces is also on loopback."""
     return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)
 
@@ -122,4 +122,4 @@ def is_local(host: str) -> bool:
 
 def url(scheme: str, host: str, port: int) -> str:
     """The URL of what listens there, as it can be typed."""
-    return f"{scheme}://{address(reachable(host), port)}"
+    return f"{scheme}://{address(make_reachable(host), port)}"

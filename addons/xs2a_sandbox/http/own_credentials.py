@@ -26,10 +26,10 @@ def without_own_credentials(request: Request) -> Request:
     first = request.headers.first
     if COOKIE not in first.get("cookie", "") and "referer" not in first and len(first) == len(request.headers.pairs):
         return request
-    return replace(request, headers=Headers(_kept(request.headers)))
+    return replace(request, headers=Headers(_drop_own(request.headers)))
 
 
-def _kept(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+def _drop_own(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
     for name, value in headers:
         match name.lower():
             case "cookie":

@@ -22,7 +22,7 @@ def is_own(target: str) -> bool:
     """True if somebody could read the target as one below `/_sandbox`: under any prefix, however it is written."""
     path = target.partition("?")[0]
     for _ in range(_DECODINGS):
-        if any(_plain(segment) == ROOT for segment in _BETWEEN.split(path)):
+        if any(_normalise(segment) == ROOT for segment in _BETWEEN.split(path)):
             return True
         decoded = unquote(path)
         if decoded == path:
@@ -32,7 +32,7 @@ def is_own(target: str) -> bool:
     return True
 
 
-def _plain(segment: str) -> str:
+def _normalise(segment: str) -> str:
     """The text without parameters and blanks, and in the form in which letters compare."""
     return unicodedata.normalize("NFKC", _AROUND.sub("", segment.partition(";")[0])).casefold()
 

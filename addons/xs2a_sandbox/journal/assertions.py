@@ -65,7 +65,7 @@ class Search:
         if self.before is not None and entry.number >= self.before:
             differences.append(("before", f"the number is {entry.number}, not before {self.before}"))
         if self.text is not None and not _holds(entry, self.text):
-            differences.append(("text", f"{_short(self.text)} is nowhere in it"))
+            differences.append(("text", f"{_shorten(self.text)} is nowhere in it"))
         for name, expected in (self.headers or {}).items():
             if expected not in (values := entry.headers.all(name)):
                 text = f"the header {name} is {', '.join(values) or 'absent'}, not {expected}"
@@ -76,7 +76,7 @@ class Search:
                 text = f"{name} in the query is {', '.join(values) or 'absent'}, not {expected}"
                 differences.append((f"query.{name}", text))
         if self.body is not None and not contains(entry.json, read_json(to_json(self.body))):
-            differences.append(("body", f"the body does not contain {_short(to_json(self.body).decode())}"))
+            differences.append(("body", f"the body does not contain {_shorten(to_json(self.body).decode())}"))
         return differences
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class Search:
             value = getattr(self, filter_.name)
             if filter_.name not in ("method", "path") and value not in (None, {}):
                 text = value if isinstance(value, str | int) else to_json(value).decode()
-                words.append(f"{filter_.name}={_short(str(text))}")
+                words.append(f"{filter_.name}={_shorten(str(text))}")
         return " ".join(words)
 
 
@@ -116,10 +116,10 @@ class Times:
 
     def __str__(self) -> str:
         if self.most is None:
-            return f"at least {_often(self.least)}"
+            return f"at least {_say_times(self.least)}"
         if self.least == self.most:
-            return _often(self.least) if self.least else "never"
-        return f"{self.least} to {self.most} times" if self.least else f"at most {_often(self.most)}"
+            return _say_times(self.least) if self.least else "never"
+        return f"{self.least} to {self.most} times" if self.least else f"at most {_say_times(self.most)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Verdict:
         return len(self.fitting) in self.times
 
     def __str__(self) -> str:
-        times = _often(len(self.fitting)) if self.fitting else "never"
+        times = _say_times(len(self.fitting)) if self.fitting else "never"
         lines = [f"expected {self.times}: {self.search}", f"found {times}"]
         if not self.seen:
             return "\n".join([*lines, "", "no request has reached the sandbox"])
@@ -145,7 +145,7 @@ class Verdict:
             lines += ["", "nearest:"]
             for entry, differences in self.nearest:
                 lines += [f"  {line(entry)}", *(f"      {text}" for _, text in differences)]
-        return "\n".join([*lines, "", "what was asked:", *listed(self.seen)])
+        return "\n".join([*lines, "", "what was asked:", *list_entries(self.seen)])
 
 
 def verify(entries: Sequence[Journaled], search: Search, times: Times) -> Verdict:
@@ -159,12 +159,12 @@ def select(entries: Iterable[Journaled], search: Search) -> list[Journaled]:
     return [entry for entry in entries if not search.differences(entry)]
 
 
-def listed(entries: Sequence[Journaled], most: int = _SHOWN) -> list[str]:
+def list_entries(entries: Sequence[Journaled], most: int = _SHOWN) -> list[str]:
     """The last ones, a line each; below it what an error says, and what an unmatched one came nearest to."""
     left_out = len(entries) - most
     lines = [f"  … and {left_out} before"] if left_out > 0 else []
     for entry in entries[-most:]:
-        texts = (*messages(entry.answer_json), *entry.warnings, *came_nearest(entry))
+        texts = (*messages(entry.answer_json), *entry.warnings, *describe_nearest(entry))
         lines += [f"  {line(entry)}", *(f"      {text}" for text in texts)]
     return lines
 
@@ -174,7 +174,7 @@ def line(entry: Journaled) -> str:
     return f"#{entry.number} {entry.method} {entry.target} → {entry.status}{broken} {entry.source} {entry.rule or '-'}"
 
 
-def came_nearest(entry: Journaled) -> list[str]:
+def describe_nearest(entry: Journaled) -> list[str]:
     """The sandbox's own words on an unmatched request; none where it has said nothing."""
     match _diagnosis(entry):
         case {"message": str(message)}:
@@ -194,7 +194,7 @@ def messages(answer: Any) -> list[str]:
     """The texts of an error's messages; nothing of what is no error in the dialect's shape."""
     listed = answer.get("tppMessages") if isinstance(answer, dict) else None
     texts = [m["text"] for m in listed if isinstance(m, dict) and "text" in m] if isinstance(listed, list) else []
-    return [_short(str(text).removeprefix("{sensitive} ")) for text in texts]
+    return [_shorten(str(text).removeprefix("{sensitive} ")) for text in texts]
 
 
 def _diagnosis(entry: Journaled) -> Any:
@@ -214,9 +214,9 @@ def _leads_to(path: str, pattern: str) -> bool:
     return fnmatchcase(path, pattern) or (pattern.startswith("/v1/") and fnmatchcase(path, f"*{pattern}"))
 
 
-def _often(count: int) -> str:
+def _say_times(count: int) -> str:
     return "once" if count == 1 else "twice" if count == 2 else f"{count} times"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

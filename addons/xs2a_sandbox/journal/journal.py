@@ -162,7 +162,7 @@ class Journal:
         self._peers = peers
         peers.answers |= {"journal": self._part, "forget": self.clear}
 
-    async def whole(self, since: int = 0) -> "Journal":
+    async def read_whole(self, since: int = 0) -> "Journal":
         """The last entries of all processes, after that number; itself where there is one."""
         if self._peers is None:
             return self
@@ -190,7 +190,7 @@ class Journal:
         body, answer_body = request.body, response.body
         if cut := len(body) > KEPT_BODY or len(answer_body) > KEPT_BODY or response.rest is not None:
             body, answer_body = body[:KEPT_BODY], answer_body[:KEPT_BODY]
-        (headers, length), (answer_headers, answer_length) = packed(request.headers.pairs), packed(response.headers)
+        (headers, length), (answer_headers, answer_length) = pack(request.headers.pairs), pack(response.headers)
         bodies = len(body) + len(answer_body)
         size = _OVERHEAD + len(request.target) + length + answer_length + bodies
         size += sum(map(len, request.certificates or ()))
@@ -279,10 +279,10 @@ def entry_of(kept: KeptExchange) -> Journaled:
         bank=f"{kept.scheme}://{kept.host}",
         method=kept.method,
         target=kept.target,
-        headers=Headers(_unpacked(kept.headers)),
+        headers=Headers(_unpack(kept.headers)),
         body=kept.body,
         status=exchange.status,
-        answer_headers=Headers(_unpacked(kept.answer_headers)),
+        answer_headers=Headers(_unpack(kept.answer_headers)),
         answer_body=kept.answer_body,
         source=exchange.source,
         rule=exchange.rule,
@@ -302,19 +302,19 @@ def entry_of(kept: KeptExchange) -> Journaled:
 
 def _client(certificate: bytes) -> Mapping[str, Any] | None:
     # Imported by who is shown one: it takes its time.
-    from xs2a_sandbox.tpp.certificate import readable
+    from xs2a_sandbox.tpp.certificate import try_read
 
-    own = readable(certificate)
+    own = try_read(certificate)
     return own.identity if own else None
 
 
-def packed(pairs: Pairs) -> tuple[str | Pairs, int]:
+def pack(pairs: Pairs) -> tuple[str | Pairs, int]:
     """One text of the pairs, unless a refused one holds the character that would part it; and how long it is."""
     text = _BETWEEN.join(chain.from_iterable(pairs))
     return text if text.count(_BETWEEN) == max(0, 2 * len(pairs) - 1) else pairs, len(text)
 
 
-def _unpacked(packed: str | Pairs) -> Pairs:
+def _unpack(packed: str | Pairs) -> Pairs:
     if not isinstance(packed, str):
         return packed
     texts = iter(packed.split(_BETWEEN) if packed else ())

@@ -63,7 +63,7 @@ def line(exchange: LogEntry, form: Literal["text", "json"], instant: float) -> s
     for warning in exchange.warnings:
         written += f" warning={json.dumps(_cut(warning))}"
     if exchange.reason:
-        written += f" reason={printable(json.dumps(_cut(exchange.reason), ensure_ascii=False))}"
+        written += f" reason={make_printable(json.dumps(_cut(exchange.reason), ensure_ascii=False))}"
     return written
 
 
@@ -81,13 +81,13 @@ def _object(exchange: LogEntry, instant: float) -> str:
 @lru_cache(1024)
 def _words(session: str, method: str, path: str, status: int, source: str, rule: str | None) -> tuple[str, str]:
     """Returns the parts of a line before the milliseconds and after them."""
-    return f"{_word(session)} {_word(method)} {_word(_plain(path))} {status}", f"{source} {_word(rule or '-')}"
+    return f"{_word(session)} {_word(method)} {_word(_strip_query(path))} {status}", f"{source} {_word(rule or '-')}"
 
 
 @lru_cache(1024)
 def _members(session: str, method: str, path: str, status: int, source: str, rule: str | None) -> tuple[str, str]:
     """Returns the same parts of a line that is JSON."""
-    before = {"session": session, "method": method, "path": _cut(_plain(path)), "status": status}
+    before = {"session": session, "method": method, "path": _cut(_strip_query(path)), "status": status}
     return json.dumps(before)[1:-1], json.dumps({"source": source, "rule": rule})[1:-1]
 
 
@@ -98,11 +98,11 @@ def _remarks(warnings: tuple[str, ...], reason: str | None, amended: tuple[str, 
     return json.dumps(remarks | ({"amended": amended} if amended else {}))[1:-1]
 
 
-def _plain(path: str) -> str:
+def _strip_query(path: str) -> str:
     return path.partition("?")[0]
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """One line, without control characters."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
 

@@ -57,7 +57,7 @@ class Metrics:
     """Seconds of what was read of a state that has to be waited for."""
     counters: Counter[str] = field(default_factory=Counter)
 
-    def answered(self, exchange: "LogEntry", door: str) -> None:
+    def count_answer(self, exchange: "LogEntry", door: str) -> None:
         operation, seconds = exchange.operation or NO_OPERATION, exchange.milliseconds / 1000
         self.requests[operation, exchange.status, exchange.source, door] += 1
         _count(self.seconds[operation, door], seconds)
@@ -65,7 +65,7 @@ class Metrics:
     def committed(self, seconds: float) -> None:
         _count(self.commits, seconds)
 
-    def fetched(self, seconds: float) -> None:
+    def count_fetch(self, seconds: float) -> None:
         _count(self.fetches, seconds)
 
     def include(self, other: "Metrics") -> None:

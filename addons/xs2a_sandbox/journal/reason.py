@@ -73,11 +73,11 @@ def _of_message(message: Mapping[str, Any], diagnosis: Any) -> str | None:
     if path:
         text = f"{text} (at {path})" if text else f"at {path}"
     if isinstance(diagnosis, dict):
-        text = f"{text}; {near}" if (near := _near(diagnosis)) else text
+        text = f"{text}; {near}" if (near := _find_near(diagnosis)) else text
     return _join(message.get("code"), text)
 
 
-def _near(diagnosis: Mapping[str, Any]) -> str | None:
+def _find_near(diagnosis: Mapping[str, Any]) -> str | None:
     """The path that an unknown one was probably meant to be."""
     match diagnosis:
         case {"decision": "sandbox", "message": str(text)}:

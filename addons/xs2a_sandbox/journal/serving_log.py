@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 from xs2a_sandbox.clock import REAL, at
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.journal import reason
-from xs2a_sandbox.journal.log_line import printable
+from xs2a_sandbox.journal.log_line import make_printable
 
 Level = Literal["info", "warning", "error"]
 
@@ -55,7 +55,7 @@ class ServingLog(logging.Handler):
 
     def format(self, record: logging.LogRecord) -> str:
         time, level = at(record.created), record.levelname.lower()
-        message = printable(" ".join(record.getMessage().split("\n")))
+        message = make_printable(" ".join(record.getMessage().split("\n")))
         traced = self._traceback(record)
         if self._form == "json":
             return _line(time, level, message, **({"traceback": traced} if traced else {}))

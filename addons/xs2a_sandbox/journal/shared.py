@@ -16,7 +16,7 @@ from msgspec import structs
 
 from xs2a_sandbox.errors import StoreUnavailable
 from xs2a_sandbox.http import Request, Response
-from xs2a_sandbox.journal.journal import Journal, KeptExchange, Peers, entry_of, packed, without_content
+from xs2a_sandbox.journal.journal import Journal, KeptExchange, Peers, entry_of, pack, without_content
 from xs2a_sandbox.journal.log_line import LogEntry
 from xs2a_sandbox.state.store import warn_of_damage
 from xs2a_sandbox.state.stream import Inbox, Item, Outbox, Stream, Tail, deadline
@@ -55,7 +55,7 @@ class SharedJournal(Journal):
         if self._sending is None or self._sending.done():
             self._sending = asyncio.get_running_loop().create_task(self._send_soon())
 
-    async def whole(self, since: int = 0) -> Journal:
+    async def read_whole(self, since: int = 0) -> Journal:
         """All that is in the stream, once what was answered here is. Raises StoreUnavailable."""
         for part in await self._peers.gather(_TAKE) if self._peers else ():
             self._adopt(part or ())
@@ -117,9 +117,9 @@ class SharedJournal(Journal):
         return structs.replace(
             kept,
             target=displayed.target,
-            headers=packed(displayed.headers.pairs)[0],
+            headers=pack(displayed.headers.pairs)[0],
             body=displayed.body,
-            answer_headers=packed(displayed.answer_headers.pairs)[0],
+            answer_headers=pack(displayed.answer_headers.pairs)[0],
             answer_body=displayed.answer_body,
             is_shown=True,
         )

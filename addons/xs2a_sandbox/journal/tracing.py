@@ -39,7 +39,7 @@ class Tracing:
         self._server = trace.SpanKind.SERVER
         self._failed = trace.Status(trace.StatusCode.ERROR)
 
-    def answered(self, request: Request, exchange: LogEntry) -> None:
+    def trace_answer(self, request: Request, exchange: LogEntry) -> None:
         ended = int(instant() * 1e9)
         first = request.headers.first
         attributes: dict[str, str | int | None] = {

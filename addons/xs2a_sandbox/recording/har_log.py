@@ -224,7 +224,7 @@ def raw_files(directory: Path) -> list[Path]:
 
 def read_head(file: Path) -> dict[str, Any]:
     """`banks` and `redacted`, as the recording was told. Raises ConfigError."""
-    with _opened(file) as lines:
+    with _open_file(file) as lines:
         head = _parse(next(iter(lines), b""))
     content = head.get("log") if isinstance(head, dict) else None
     if not isinstance(content, dict):
@@ -238,7 +238,7 @@ def read_raw(file: Path) -> list[Exchange]:
     Raises ConfigError: the file cannot be read, or a line is something else than an entry.
     """
     entries = []
-    with _opened(file) as lines:
+    with _open_file(file) as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
@@ -272,11 +272,11 @@ def export(directory: Path, file: Path) -> int:
 
 def is_raw(file: Path) -> bool:
     """True if it begins as a recording's file does, with JSON in a line. Raises ConfigError."""
-    with _opened(file) as lines:
+    with _open_file(file) as lines:
         return isinstance(_parse(next(iter(lines), b"")), dict)
 
 
-def _opened(file: Path) -> Any:
+def _open_file(file: Path) -> Any:
     try:
         return own_file.open_file(file, folder=file.parent)
     except OSError as error:

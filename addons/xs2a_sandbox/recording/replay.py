@@ -93,7 +93,7 @@ def recorded_texts(interface: Interface) -> frozenset[str]:
             spec = rule.origin.document.value
             for step in rule.origin.pointer:
                 spec = spec[step]
-            for text in _sendable(spec):
+            for text in _find_sendable(spec):
                 parts = _BETWEEN.split(text) if "://" in text or text.startswith("/") else ()
                 texts |= {text, *map(unquote, parts)}
     return frozenset(texts - {""})
@@ -125,7 +125,7 @@ def of_another_key(interface: Interface, fingerprint: str) -> Iterator[str]:
             yield f"{file} was redacted with another key ({tape.redacted}, not {fingerprint}): {text}"
 
 
-def left_out(interface: Interface) -> Iterator[str]:
+def list_left_out(interface: Interface) -> Iterator[str]:
     """Lines that name what was recorded and is not answered as it was, some of each file."""
     for file, tape in sorted(interface.tapes.items()):
         yield from (f"{file} lacks {line}" for line in tape.left_out[:_TOLD])
@@ -147,7 +147,7 @@ def _tapes(interface: Interface) -> list[tuple[Path, Recorded]]:
     return sorted({rule.origin.document.file: rule.tape for rule in interface.rules if rule.tape}.items())
 
 
-def _sendable(rule: Any) -> Iterator[str]:
+def _find_sendable(rule: Any) -> Iterator[str]:
     yield from _texts(rule.get("match"))
     for answer in [rule.get("respond", {}), *rule.get("sequence", ())]:
         headers = Headers(answer.get("headers", {}).items())
@@ -191,15 +191,15 @@ def _shift(response: Response, span: timedelta) -> Response:
         body = json.loads(response.body, parse_float=Decimal)
     except ValueError:
         return response
-    moved = _moved(body, span)
+    moved = _move(body, span)
     return response if moved == body else Response(response.status, response.headers, to_json(moved), response.fault)
 
 
-def _moved(value: Any, span: timedelta) -> Any:
+def _move(value: Any, span: timedelta) -> Any:
     if isinstance(value, dict):
-        return {name: _moved(inner, span) for name, inner in value.items()}
+        return {name: _move(inner, span) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_moved(entry, span) for entry in value]
+        return [_move(entry, span) for entry in value]
     if not isinstance(value, str):
         return value
     # The time of day and its writing stay: only the date in front of it moves.

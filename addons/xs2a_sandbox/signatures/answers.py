@@ -20,7 +20,7 @@ def verify(headers: Headers, body: bytes, ca: Path | None = None) -> None:
     if not verification.is_signed(message):
         raise WrongSignature("the answer has neither the header Signature nor x-jws-signature")
     authorities = _read(ca) if ca else None
-    mistake = verification.mistake(message, OF_ANSWERS, [REAL.now()], lambda seal: _stranger(seal, authorities))
+    mistake = verification.mistake(message, OF_ANSWERS, [REAL.now()], lambda seal: _check_issuer(seal, authorities))
     if mistake:
         raise WrongSignature("\n".join(text for text in (mistake.text, mistake.log_text) if text))
 
@@ -34,7 +34,7 @@ def _read(file: Path) -> list[x509.Certificate]:
         raise UserMistake(f"{file} holds no certificate of a CA as PEM") from None
 
 
-def _stranger(seal: x509.Certificate, authorities: list[x509.Certificate] | None) -> SignatureMistake | None:
+def _check_issuer(seal: x509.Certificate, authorities: list[x509.Certificate] | None) -> SignatureMistake | None:
     if authorities is None or any(_has_issued(authority, seal) for authority in authorities):
         return None
     return SignatureMistake("certificate-invalid", "another CA has issued the certificate of the signature")

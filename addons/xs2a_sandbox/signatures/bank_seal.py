@@ -36,14 +36,14 @@ class AnswerSealer:
 def bank_seal(confdir: Path, now: datetime) -> Seal:
     """The kept seal; a new one where there is none, or where it has ended. Raises ConfigError."""
     file = confdir / FOLDER / _FILE
-    seal = _kept(file, confdir, now)
+    seal = _read_or_issue(file, confdir, now)
     if seal.certificate.not_valid_after_utc <= now:
         file.unlink(missing_ok=True)
-        seal = _kept(file, confdir, now)
+        seal = _read_or_issue(file, confdir, now)
     return seal
 
 
-def _kept(file: Path, confdir: Path, now: datetime) -> Seal:
+def _read_or_issue(file: Path, confdir: Path, now: datetime) -> Seal:
     ensure_file(file, "seal of the bank", lambda: _issue(confdir, now), lambda text: "PRIVATE KEY-----" in text)
     return Seal.read(file)
 

@@ -88,7 +88,7 @@ def _texts(message: SignedMessage, names: Sequence[str], *, pairs: bool) -> Iter
     yield _text(right, [], plain)
     yield from (_text(right, [change], plain) for change in changes)
     yield from (_text(right, [], style) for style in styles)
-    yield from _whole(message, names)
+    yield from _guess_whole(message, names)
     if pairs:
         yield from (_text(right, [change], style) for change, style in product(changes, styles))
         # Values first: what is in no line any more cannot be another value.
@@ -186,7 +186,7 @@ def _styles(message: SignedMessage) -> list[Guess[Style]]:
     """Other ways to write the lines, the right one first."""
     sent = {name.lower(): name for name, _ in message.headers}
 
-    def written(line: str, end: str = "\n", last: str = "") -> Style:
+    def make_style(line: str, end: str = "\n", last: str = "") -> Style:
         def write(lines: Lines) -> str:
             names = ((sent.get(name, name), name, value) for name, value in lines)
             return (
@@ -201,27 +201,27 @@ def _styles(message: SignedMessage) -> list[Guess[Style]]:
 
     usual = "{name}: {value}"
     return [
-        Guess("", written(usual)),
-        Guess("names of headers as they are sent, not in lower case", written("{sent}: {value}")),
-        Guess("names of headers in capitals", written("{upper}: {value}")),
-        Guess("no blank after the colons", written("{name}:{value}")),
-        Guess("names as they are sent, with no blank after the colons", written("{sent}:{value}")),
-        Guess("= in place of a colon and a blank", written("{name}={value}")),
-        Guess("values without names", written("{value}")),
-        Guess("lines that end with carriage return and line feed", written(usual, "\r\n")),
+        Guess("", make_style(usual)),
+        Guess("names of headers as they are sent, not in lower case", make_style("{sent}: {value}")),
+        Guess("names of headers in capitals", make_style("{upper}: {value}")),
+        Guess("no blank after the colons", make_style("{name}:{value}")),
+        Guess("names as they are sent, with no blank after the colons", make_style("{sent}:{value}")),
+        Guess("= in place of a colon and a blank", make_style("{name}={value}")),
+        Guess("values without names", make_style("{value}")),
+        Guess("lines that end with carriage return and line feed", make_style(usual, "\r\n")),
         Guess(
-            "lines that all end with carriage return and line feed, the last one too", written(usual, "\r\n", "\r\n")
+            "lines that all end with carriage return and line feed, the last one too", make_style(usual, "\r\n", "\r\n")
         ),
-        Guess("a line end after the last line", written(usual, "\n", "\n")),
-        Guess("a blank after the last line", written(usual, "\n", " ")),
-        Guess("blanks in place of line ends", written(usual, " ")),
-        Guess("commas in place of line ends", written(usual, ", ")),
-        Guess("no line ends at all", written(usual, "")),
-        Guess("\\n in place of line ends, as two characters", written(usual, "\\n")),
+        Guess("a line end after the last line", make_style(usual, "\n", "\n")),
+        Guess("a blank after the last line", make_style(usual, "\n", " ")),
+        Guess("blanks in place of line ends", make_style(usual, " ")),
+        Guess("commas in place of line ends", make_style(usual, ", ")),
+        Guess("no line ends at all", make_style(usual, "")),
+        Guess("\\n in place of line ends, as two characters", make_style(usual, "\\n")),
     ]
 
 
-def _whole(message: SignedMessage, names: Sequence[str]) -> Iterator[Guess[str]]:
+def _guess_whole(message: SignedMessage, names: Sequence[str]) -> Iterator[Guess[str]]:
     """Something else than lines."""
     text = signing_string(names, message).encode("latin-1", "replace")
     yield Guess("the body, and no headers", message.body.decode("latin-1"))

@@ -181,7 +181,7 @@ def thumbprint(certificate: x509.Certificate) -> str:
     return urlsafe_b64encode(certificate.fingerprint(hashes.SHA256())).decode().rstrip("=")
 
 
-def written(key: PrivateKey, certificate: x509.Certificate, names: tuple[str, ...], text: bytes, now: datetime) -> str:
+def write(key: PrivateKey, certificate: x509.Certificate, names: tuple[str, ...], text: bytes, now: datetime) -> str:
     """The detached JWS over the text."""
     curve = getattr(key, "curve", None)
     members = {

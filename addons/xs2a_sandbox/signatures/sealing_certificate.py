@@ -100,7 +100,7 @@ def organisation(certificate: x509.Certificate) -> str | None:
     return str(attributes[0].value) if attributes else None
 
 
-def written(certificate: x509.Certificate) -> str:
+def write(certificate: x509.Certificate) -> str:
     """The certificate as it stands in the header."""
     return b64encode(certificate.public_bytes(Encoding.DER)).decode()
 

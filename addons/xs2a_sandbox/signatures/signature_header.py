@@ -103,5 +103,5 @@ def key_mistake(key_id: str, certificate: x509.Certificate) -> str | None:
     return None
 
 
-def written(key_id: str, algorithm: str, names: tuple[str, ...], signature: str) -> str:
+def write(key_id: str, algorithm: str, names: tuple[str, ...], signature: str) -> str:
     return f'keyId="{key_id}",algorithm="{algorithm}",headers="{" ".join(names)}",signature="{signature}"'

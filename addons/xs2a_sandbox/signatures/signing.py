@@ -60,22 +60,22 @@ def signed_headers(
     names: Sequence[str] = (),
 ) -> list[tuple[str, str]]:
     """The headers to add: digest, certificate, and the signature of all that the rules want signed, or of `names`."""
-    added = [("Digest", digest.written(algorithm, message.body))]
+    added = [("Digest", digest.write(algorithm, message.body))]
     kept = Headers(pair for pair in message.headers if pair[0].lower() not in ("digest", *_OWN))
     whole = replace(message, headers=Headers([*kept, *added]))
     sent = [name for name in rules.signed_if_sent if whole.headers.get(name) is not None]
     listed = tuple(names) or (*rules.signed, *sent)
     text = signing_string(listed, whole).encode("latin-1")
-    added.append((sealing_certificate.header_of(message), sealing_certificate.written(seal.certificate)))
+    added.append((sealing_certificate.header_of(message), sealing_certificate.write(seal.certificate)))
     if form == "jws":
-        return [*added, (jws.HEADER, jws.written(seal.key, seal.certificate, listed, text, now))]
+        return [*added, (jws.HEADER, jws.write(seal.key, seal.certificate, listed, text, now))]
     kind, name = (keys.PKCS1, "rsa") if isinstance(seal.key, rsa.RSAPrivateKey) else (keys.EC, "ecdsa")
     signature = keys.sign(seal.key, Scheme(kind, algorithm), text)
     key_id = sealing_certificate.key_id(seal.certificate)
     spelled = f"{name}-{algorithm.lower().replace('-', '')}"
     return [
         *added,
-        ("Signature", signature_header.written(key_id, spelled, listed, b64encode(signature).decode())),
+        ("Signature", signature_header.write(key_id, spelled, listed, b64encode(signature).decode())),
     ]
 
 

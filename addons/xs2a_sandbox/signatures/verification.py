@@ -69,7 +69,7 @@ def _of_header(
     header = signature_header.read(text)
     if isinstance(header, SignatureMistake):
         return header
-    sealed = _read_sealed(_sent_certificate(message), times[0], object_to)
+    sealed = _read_sealed(_read_certificate(message), times[0], object_to)
     if isinstance(sealed, SignatureMistake):
         return sealed
     certificate, key = sealed
@@ -91,7 +91,7 @@ def _of_jws(
     if isinstance(header, SignatureMistake):
         return header
     sent = (
-        _sent_certificate(message)
+        _read_certificate(message)
         if header.chain is None
         else sealing_certificate.read(header.chain, "the x5c of the JWS")
     )
@@ -113,7 +113,7 @@ def _of_jws(
     )
 
 
-def _sent_certificate(message: SignedMessage) -> x509.Certificate | SignatureMistake:
+def _read_certificate(message: SignedMessage) -> x509.Certificate | SignatureMistake:
     name = sealing_certificate.header_of(message)
     values = message.headers.all(name)
     if len(values) != 1:

@@ -8,7 +8,7 @@ from functools import partial, wraps
 from typing import cast
 
 from xs2a_sandbox.errors import SandboxError, StoreBusy, StoreUnavailable, Unreadable
-from xs2a_sandbox.state.snapshot import RemoteStore, RequestKind, Snapshot, SnapshotConflict, waiting
+from xs2a_sandbox.state.snapshot import RemoteStore, RequestKind, Snapshot, SnapshotConflict, run_waiting
 from xs2a_sandbox.state.store import Documents, Store, Transaction
 
 log = logging.getLogger("xs2a_sandbox")
@@ -98,7 +98,7 @@ async def _run_here[R](store: Store, attempt: Callable[[Documents], R]) -> R:
         return attempt(store.view())
     finally:
         # Also what only read may have read what is not yet there.
-        if waiting := store.settled():
+        if waiting := store.settle():
             await waiting
 
 
@@ -127,7 +127,7 @@ async def _run_there[R](store: RemoteStore, attempt: Callable[[Documents], R], r
         for number in range(1, TRIES + 1):
             await snapshot.begin()
             try:
-                result, error = await waiting(lambda: _try(snapshot, attempt))
+                result, error = await run_waiting(lambda: _try(snapshot, attempt))
             except SnapshotConflict:
                 continue
             if await snapshot.send():

@@ -9,7 +9,7 @@ SCA_ENDINGS = ("decline", "timeout", "error")
 """The ways in which an authorisation ends that the payment user would have approved."""
 
 
-def counted(listed: dict[str, Any]) -> dict[str, Any]:
+def count_match(listed: dict[str, Any]) -> dict[str, Any]:
     """The fault after one more of what it is for."""
     seen, skip, every = listed["seen"] + 1, listed.get("skip", 0), listed.get("every", 1)
     is_due = seen > skip and (seen - skip) % every == 0 and listed["hits"] < listed.get("next", listed["hits"] + 1)
@@ -19,7 +19,7 @@ def counted(listed: dict[str, Any]) -> dict[str, Any]:
 def next_sca_ending(transaction: Transaction) -> str | None:
     """The ending of an authorisation that would succeed now, where a fault wants another; it counts this one."""
     there = SESSION_FAULTS.all(transaction)
-    after = [counted(fault) if "sca" in fault else fault for fault in there]
+    after = [count_match(fault) if "sca" in fault else fault for fault in there]
     if after != there:
         SESSION_FAULTS.keep(transaction, after)
     due = (fault["sca"] for fault, before in zip(after, there, strict=True) if fault["hits"] > before["hits"])

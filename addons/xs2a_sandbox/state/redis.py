@@ -168,7 +168,7 @@ class RedisStore(RemoteStore):
 
     def reset_now(self) -> None:
         """Forgets all sessions, before anybody is served."""
-        with self._opened() as client:
+        with self._open_client() as client:
             client.eval(scripts.RESET.text, 0, self._prefix, token_hex(8), 10**15)
 
     def key(self, name: str) -> str:
@@ -288,7 +288,7 @@ class RedisStore(RemoteStore):
         files = {"ssl_ca_certs": self.url.ca, "ssl_certfile": self.url.cert, "ssl_keyfile": self.url.key}
         return {name: str(Path(file).expanduser()) for name, file in files.items() if file}
 
-    def _opened(self) -> "redis.Redis":
+    def _open_client(self) -> "redis.Redis":
         return redis.Redis.from_url(
             self.url.url,
             socket_timeout=_OPENING_SECONDS,
@@ -300,7 +300,7 @@ class RedisStore(RemoteStore):
     def _open(self) -> None:
         """Looks whose it is before anything is written. Raises UserMistake."""
         try:
-            with self._opened() as client:
+            with self._open_client() as client:
                 self._recognise(client, cast("dict[str, Any]", client.info()))
                 answer: Any = client.eval(scripts.CLAIM.text, 0, self._prefix, _FORMAT, self._dialect)
                 self._check_mark(answer)

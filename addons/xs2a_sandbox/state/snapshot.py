@@ -23,7 +23,7 @@ class Contents(NamedTuple):
     lists: Mapping[str, tuple[int, dict[str, Document | None]]]
 
 
-def _unheard(seconds: float) -> None:
+def _count_nothing(seconds: float) -> None:
     """Does nothing: nobody counts."""
 
 
@@ -35,8 +35,8 @@ class RemoteStore(ABC):
 
     def __init__(self) -> None:
         self.habits = Prefetcher()
-        self.on_fetch: Callable[[float], None] = _unheard
-        self.on_commit: Callable[[float], None] = _unheard
+        self.on_fetch: Callable[[float], None] = _count_nothing
+        self.on_commit: Callable[[float], None] = _count_nothing
         """Told of the seconds that each took which did not fail."""
 
     @abstractmethod
@@ -306,7 +306,7 @@ def wait[R](work: Coroutine[Any, Any, R]) -> R:
     return result
 
 
-async def waiting[R](work: Callable[[], R]) -> R:
+async def run_waiting[R](work: Callable[[], R]) -> R:
     """The result of work that nobody has written with a loop in mind, and that waits all the same."""
     from greenlet import greenlet
 

@@ -119,7 +119,7 @@ class SqliteStore:
 
     def view(self) -> SqliteView:
         """The documents as they are now, for work that ends before anything else does. Raises StoreUnavailable."""
-        return self._view.refreshed()
+        return self._view.refresh()
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
         return self.view().read(session, collection, id)
@@ -145,7 +145,7 @@ class SqliteStore:
     def commit_together(
         self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
     ) -> bool:
-        """Does as `commit`, with all that the loop does in this round: nothing of it is there before `settled`.
+        """Does as `commit`, with all that the loop does in this round: nothing of it is there before `settle`.
 
         The transaction takes longer than all that is written in it.
         """
@@ -170,7 +170,7 @@ class SqliteStore:
                     raise
             await asyncio.sleep(uniform(*_LOOKS))
 
-    def settled(self) -> asyncio.Future[None] | None:
+    def settle(self) -> asyncio.Future[None] | None:
         """Waits until what was written together is there; None where nothing is waited for. Raises StoreUnavailable."""
         if self._loop is None:
             return None
@@ -211,9 +211,9 @@ class SqliteStore:
             written[collection, id] = version, document
         for collection, version in {collection: version for (collection, _), (version, _) in written.items()}.items():
             execute("replace into lists values (?, ?, ?)", (session, collection, version))
-        self._view.wrote(session, written)
+        self._view.note_written(session, written)
 
-    def written_by_others(self) -> int:
+    def read_version(self) -> int:
         """A number that changes when another connection writes into the file."""
         return int(self._rows("pragma data_version")[0][0])
 

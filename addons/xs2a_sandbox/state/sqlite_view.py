@@ -16,7 +16,7 @@ _Place = tuple[str, str, str]
 
 
 class SqliteView:
-    """The documents as they were when it was last `refreshed`, for work that nothing else comes between.
+    """The documents as they were at the last `refresh`, for work that nothing else comes between.
 
     To find a document SQLite locks the file and lets it go, which takes ten times as long as to remember it.
     """
@@ -27,9 +27,9 @@ class SqliteView:
         self._documents: dict[_Place, tuple[int, Document | None]] = {}
         self._lists: dict[tuple[str, str], tuple[int, dict[str, Document | None]]] = {}
 
-    def refreshed(self) -> "SqliteView":
+    def refresh(self) -> "SqliteView":
         """Forgets all, if others have written since. Raises StoreUnavailable."""
-        written = self._store.written_by_others()
+        written = self._store.read_version()
         if written != self._written:
             self.forget()
             self._written = written
@@ -77,7 +77,7 @@ class SqliteView:
     def sessions(self) -> dict[str, dict[str, int]]:
         return self._store.sessions()
 
-    def wrote(self, session: str, versions: Mapping[Key, tuple[int, Document | None]]) -> None:
+    def note_written(self, session: str, versions: Mapping[Key, tuple[int, Document | None]]) -> None:
         """Notes what this process itself has written."""
         for (collection, id), document in versions.items():
             self._remember((session, collection, id), document)

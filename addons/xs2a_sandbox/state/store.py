@@ -87,7 +87,7 @@ class Store(Documents, Protocol):
         """The documents as they are now, for work that ends before anything else does. Raises StoreUnavailable."""
         ...
 
-    def settled(self) -> Awaitable[None] | None:
+    def settle(self) -> Awaitable[None] | None:
         """Waits until what was written by views is there; None where nothing is waited for. Raises StoreUnavailable."""
         ...
 
@@ -124,7 +124,7 @@ class MemoryStore:
     def view(self) -> "MemoryStore":
         return self
 
-    def settled(self) -> None:
+    def settle(self) -> None:
         """Nothing is waited for."""
 
     async def turn(self) -> None:
@@ -271,7 +271,7 @@ class Transaction:
         if self._writes and key in self._writes:
             return self._writes[key]
         version, document = self._read(key)
-        return self._whole(key, document) if version else self._original(key)
+        return self._restore_whole(key, document) if version else self._original(key)
 
     def get_own(self, collection: str, id: str) -> Document | None:
         """The document that the session itself has there, whatever the test data says."""
@@ -281,7 +281,7 @@ class Transaction:
         if self._beside and key in self._beside:
             return self._beside[key]
         version, document = self._read(key)
-        return self._whole(key, document) if version else None
+        return self._restore_whole(key, document) if version else None
 
     def all(self, collection: str) -> dict[str, Document]:
         documents = {**self.testdata().get(collection, {}), **self._read_own(collection)}
@@ -367,7 +367,7 @@ class Transaction:
         """The session's documents and deletions, this transaction's included."""
         if collection not in self._lists:
             version, documents = self._store.list(self.session, collection)
-            whole = {id: self._whole((collection, id), document) for id, document in documents.items()}
+            whole = {id: self._restore_whole((collection, id), document) for id, document in documents.items()}
             self._lists[collection] = version, whole
         held = self._lists[collection][1]
         writes = {id: document for (name, id), document in self._writes.items() if name == collection}
@@ -388,7 +388,7 @@ class Transaction:
             return document
         return {_AS_BEFORE: as_before} | {name: value for name, value in document.items() if name not in as_before}
 
-    def _whole(self, key: Key, stored: Document | None) -> Document | None:
+    def _restore_whole(self, key: Key, stored: Document | None) -> Document | None:
         """The document as it was written; it is gone where the test data's is gone, which the file may have lost."""
         if stored is None or _AS_BEFORE not in stored:
             return stored

@@ -91,7 +91,7 @@ class TppCertificate:
         }
 
 
-def readable(der: bytes) -> TppCertificate | None:
+def try_read(der: bytes) -> TppCertificate | None:
     """The certificate; None for what is none."""
     try:
         return read(der)

@@ -170,7 +170,7 @@ def _extensions(particulars: Particulars) -> list[x509.Extension[x509.ExtensionT
 def _statements(particulars: Particulars) -> bytes:
     if particulars.statements is not None:
         return particulars.statements
-    return qc_statements.written(
+    return qc_statements.write(
         particulars.type or (qc_statements.WEB if particulars.kind == "QWAC" else qc_statements.SEAL),
         particulars.roles,
         authority_name=particulars.authority_name,

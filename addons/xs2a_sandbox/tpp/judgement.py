@@ -55,7 +55,7 @@ def mistake(
         return _invalid(f"the client certificate {error}")
     # Cryptography takes no signature with SHA-1, whoever has made it: that is told first.
     text = _of(_weakness(own.parsed)) or _distrust(tuple(chain), trust.authorities) or _of(_content_mistake(own, kind))
-    return _invalid(text) if text else _standing(own, trust, now, roles)
+    return _invalid(text) if text else _check_standing(own, trust, now, roles)
 
 
 def _of(text: str | None) -> str | None:
@@ -170,7 +170,7 @@ def _statement_mistake(own: TppCertificate, kind: Kind) -> str | None:
     return None
 
 
-def _standing(own: TppCertificate, trust: Trust, now: datetime, roles: Collection[str]) -> BankError | None:
+def _check_standing(own: TppCertificate, trust: Trust, now: datetime, roles: Collection[str]) -> BankError | None:
     """What is wrong with a certificate that was right when it was issued, as of now."""
     if now < own.not_before:
         return _invalid(f"the client certificate is not valid before {own.not_before.isoformat()}")

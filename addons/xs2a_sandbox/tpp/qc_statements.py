@@ -92,7 +92,7 @@ def read(content: bytes) -> QcStatements:
     return QcStatements(COMPLIANCE in by_id, types, tuple(role for role in roles if role), authority_name, authority)
 
 
-def written(
+def write(
     type: str | None,
     roles: Collection[tuple[str, str]] | None,
     *,

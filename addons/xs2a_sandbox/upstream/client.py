@@ -67,7 +67,7 @@ class Upstream:
             raise BankError("bank-loop", bank=authority)
         host_header = request.headers.get("Host")
         host = host_header if host_header and (bank.keep_host or _is_at(host_header, url)) else authority
-        headers = _outgoing(request, host)
+        headers = _build_headers(request, host)
         answer = await self._session(bank).exchange(authority, url, request.method, target, headers, request.body)
         return replace(answer, headers=tuple(_end_to_end(answer.headers)))
 
@@ -86,7 +86,7 @@ def _is_at(host: str, url: str) -> bool:
     return origin is not None and authority is not None and authority in ((origin.host, None), origin[1:])
 
 
-def _outgoing(request: Request, host: str) -> list[tuple[str, str]]:
+def _build_headers(request: Request, host: str) -> list[tuple[str, str]]:
     """The request's own headers, in their order; `Host` and `Content-Length` where they were."""
     request = without_own_credentials(request)
     own = {"host": host}

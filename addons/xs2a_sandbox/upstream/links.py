@@ -29,7 +29,7 @@ def rewrite(response: Response, bank_url: str, client_url: str) -> Response:
     """
     move = _Move(bank_url.rstrip("/"), client_url.rstrip("/"))
     headers = tuple((name, move.apply(text) if name.lower() in HEADERS else text) for name, text in response.headers)
-    body = None if response.rest else _moved(response, move)
+    body = None if response.rest else _move_links(response, move)
     if body is not None:
         changed = {"content-length", "content-encoding"}
         headers = tuple(pair for pair in headers if pair[0].lower() not in changed)
@@ -63,7 +63,7 @@ def _split(url: str) -> tuple[Origin | None, str]:
     return (Origin.of(match[1], match[2]), match[3]) if match else (None, url)
 
 
-def _moved(response: Response, move: _Move) -> bytes | None:
+def _move_links(response: Response, move: _Move) -> bytes | None:
     """The body with its links moved; None when that is no other."""
     headers = Headers(response.headers)
     if "json" not in (headers.get("Content-Type") or "").lower():

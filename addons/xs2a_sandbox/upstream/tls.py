@@ -33,9 +33,9 @@ def _context(bank: RealBank) -> ssl.SSLContext:
     # Python's default context would write the keys of its connections where SSLKEYLOGFILE says.
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if bank.ca is not None:
-        made.load_verify_locations(_loadable(bank.ca, "ca"))
+        made.load_verify_locations(_check_loadable(bank.ca, "ca"))
     else:
-        made.load_verify_locations(*_usual())
+        made.load_verify_locations(*_find_usual())
     made.minimum_version = _VERSIONS[bank.tls_minimum]
     # Python 3.13 has made these its defaults: a bank is believed or not whatever Python asks.
     made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
@@ -53,7 +53,7 @@ def leave_out(environ: MutableMapping[str, str]) -> None:
         environ.pop(name, None)
 
 
-def _usual() -> tuple[Path | None, Path | None]:
+def _find_usual() -> tuple[Path | None, Path | None]:
     """File and folder of the system's CAs, as OpenSSL was built; certifi's where the system has none there."""
     built = ssl.get_default_verify_paths()
     file, folder = Path(built.openssl_cafile), Path(built.openssl_capath)
@@ -63,7 +63,7 @@ def _usual() -> tuple[Path | None, Path | None]:
     return file if is_there else None, folder if has_some else None
 
 
-def _loadable(file: Path, setting: str) -> Path:
+def _check_loadable(file: Path, setting: str) -> Path:
     """The file, in which there is a certificate."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
@@ -87,7 +87,7 @@ def _show(made: ssl.SSLContext, bank: RealBank, certificate: Path) -> None:
     if bank.client_key is None and not _is_pem(certificate):
         _show_pkcs12(made, certificate, bank.client_key_password)
         return
-    _loadable(certificate, "client_cert")
+    _check_loadable(certificate, "client_cert")
     try:
         key.read_bytes()
         made.load_cert_chain(certificate, key, password)

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
-from xs2a_sandbox.http.media_type import preferred
+from xs2a_sandbox.http.media_type import choose_type
 from xs2a_sandbox.state import Document
 
 JSON = "application/json"
@@ -54,7 +54,7 @@ def media_of(call: Call, offered: Mapping[str, str]) -> str:
     """The media type that the TPP likes best of JSON and what is offered. Raises BankError `format-not-offered`."""
     if not offered:
         return JSON
-    if (media := preferred(call.headers.get("accept", JSON), (JSON, *offered))) is None:
+    if (media := choose_type(call.headers.get("accept", JSON), (JSON, *offered))) is None:
         raise BankError("format-not-offered", offered=", ".join((JSON, *offered)))
     return media
 

@@ -31,7 +31,7 @@ NAMED = HANDLERS | ACTIONS
 def collect_handlers() -> dict[str, Handler]:
     """All that cassettes can name, those of plugins included. Raises ConfigError where two have one name."""
     found = dict(NAMED)
-    for handler in plugins().added("handlers"):
+    for handler in plugins().collect("handlers"):
         if handler.name in found:
             raise ConfigError(f"a plugin has a handler {handler.name}, which is there already: give it another name")
         found[handler.name] = handler

@@ -50,7 +50,7 @@ class ServingRun:
         self._consent: str | None = None
         """One of the test data that is valid, for a command to try."""
         self._parts: list[RunPart] = [UnusedRules()]
-        self._parts += [make(self._settings) for make in plugins().added("run_parts")]
+        self._parts += [make(self._settings) for make in plugins().collect("run_parts")]
         self._output = _Output(self._settings.log_format, self._progress)
         self._log = ServingLog(self._settings.log_format, self._output.say)
         self._engine: Engine | None = None

@@ -74,7 +74,7 @@ class Journaling:
         """The answer, with its line where it was journaled."""
         try:
             entry = log_entry(request, answer, session, seconds, self.display)
-            self.metrics.answered(entry, request.door)
+            self.metrics.count_answer(entry, request.door)
             if answer.is_journaled:
                 self.journal.add(request, answer.response, entry)
                 answer = structs.replace(answer, entry=entry)
@@ -89,7 +89,7 @@ class Journaling:
         """Tells of an exchange that is the same as one before."""
         try:
             entry = structs.replace(entry, milliseconds=seconds * 1000, request_id=request_id(request))
-            self.metrics.answered(entry, request.door)
+            self.metrics.count_answer(entry, request.door)
             self.journal.add(request, response, entry)
             self._tell_listeners(request, entry)
         except Exception:
@@ -97,7 +97,7 @@ class Journaling:
 
     def _tell_listeners(self, request: Request, entry: LogEntry) -> None:
         if self.tracing:
-            self.tracing.answered(request, entry)
+            self.tracing.trace_answer(request, entry)
         for listener in self.listeners:
             listener(entry)
 

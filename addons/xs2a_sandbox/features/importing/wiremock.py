@@ -26,7 +26,7 @@ from xs2a_sandbox.features.derive.routes import slug
 from xs2a_sandbox.features.importing.wiremock_request import Censored, Match, read_request
 from xs2a_sandbox.http import Headers, to_json
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.journal.log_line import printable
+from xs2a_sandbox.journal.log_line import make_printable
 from xs2a_sandbox.recording.har import NOWHERE, NoExchange, Room, read_json
 from xs2a_sandbox.redaction.body import note_of
 
@@ -184,7 +184,7 @@ def write(imported: Imported, source: Path, cassettes: Path, now: datetime, reda
 
 
 def _shorten(text: str) -> str:
-    return printable(text if len(text) <= _LONGEST_REASON else text[:_LONGEST_REASON] + "…")
+    return make_printable(text if len(text) <= _LONGEST_REASON else text[:_LONGEST_REASON] + "…")
 
 
 class _Maker:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from xs2a_sandbox.journal.assertions import Search, Times, listed, select, verify
+from xs2a_sandbox.journal.assertions import Search, Times, list_entries, select, verify
 from xs2a_sandbox.journal.journal import Journaled
 from xs2a_sandbox.journal.log_line import LogEntry
 
@@ -86,4 +86,4 @@ class Calls:
         return len(self._journal)
 
     def __str__(self) -> str:
-        return "\n".join(listed(self._journal.entries())) or "  no request has reached the sandbox"
+        return "\n".join(list_entries(self._journal.entries())) or "  no request has reached the sandbox"

@@ -6,7 +6,7 @@ from xs2a_sandbox.documents.report_files import CaseResult, as_junit
 from xs2a_sandbox.features.campaign.campaign import FaultResult, Results
 from xs2a_sandbox.features.campaign.finding_file import replay
 from xs2a_sandbox.features.campaign.reports.table import exits, rows, summary
-from xs2a_sandbox.journal.log_line import printable
+from xs2a_sandbox.journal.log_line import make_printable
 
 
 def write(results: Results, findings: Path) -> str:
@@ -25,9 +25,9 @@ def _case(results: Results, result: FaultResult, findings: Path) -> CaseResult:
         result.fault.point,
         name,
         "failure",
-        printable(result.findings[0].text),
+        make_printable(result.findings[0].text),
         result.findings[0].oracle,
-        "\n".join(printable(f"{finding.oracle}: {finding.text}") for finding in result.findings),
-        f"{exits(result)}\nplay it again: {printable(replay(result, results, findings))}",
+        "\n".join(make_printable(f"{finding.oracle}: {finding.text}") for finding in result.findings),
+        f"{exits(result)}\nplay it again: {make_printable(replay(result, results, findings))}",
         result.seconds,
     )

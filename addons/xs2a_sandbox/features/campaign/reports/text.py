@@ -6,7 +6,7 @@ from pathlib import Path
 from xs2a_sandbox.features.campaign.campaign import Results
 from xs2a_sandbox.features.campaign.finding_file import replay
 from xs2a_sandbox.features.campaign.reports.table import exits, groups, rows, summary
-from xs2a_sandbox.journal.log_line import printable
+from xs2a_sandbox.journal.log_line import make_printable
 
 _LONGEST, _MOST_ALIKE = 200, 6
 
@@ -31,7 +31,7 @@ def _lines(results: Results, findings: Path) -> Iterator[str]:
             yield f"  and alike: {', '.join(others[:_MOST_ALIKE])}{more}"
         for finding in first.findings:
             text = " ".join(finding.text.split())
-            yield printable(f"  {finding.oracle}: {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}")
+            yield make_printable(f"  {finding.oracle}: {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}")
         yield f"  play it again: {replay(first, results, findings)}"
     yield ""
     yield from (f"warning: {text}" for text in results.warnings)
