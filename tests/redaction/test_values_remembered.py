@@ -16,21 +16,21 @@ def remembered(*texts: str, limit: int = 100) -> Remembered:
 def test_it_is_found_inside_of_other_texts() -> None:
     memory = remembered("Grünwald")
 
-    assert memory.inside("account of grünwald.")
-    assert memory.inside("Grünwald")
-    assert memory.replaced("GRÜNWALD and grünwald!") == "<8> and <8>!"
-    assert not memory.inside("Grünwal")
-    assert memory.replaced("nothing here") == "nothing here"
+    assert memory.occurs_in("account of grünwald.")
+    assert memory.occurs_in("Grünwald")
+    assert memory.replace("GRÜNWALD and grünwald!") == "<8> and <8>!"
+    assert not memory.occurs_in("Grünwal")
+    assert memory.replace("nothing here") == "nothing here"
 
 
 def test_the_longest_wins() -> None:
-    assert remembered("Anna G", "Anna Grünwald", "wald!").replaced("-Anna Grünwald!-") == "-<13>!-"
+    assert remembered("Anna G", "Anna Grünwald", "wald!").replace("-Anna Grünwald!-") == "-<13>!-"
 
 
 def test_short_ones_long_ones_and_ordinary_words_are_not_looked_for() -> None:
-    assert not remembered("Anna").inside("Anna")
-    assert not remembered("x" * 201).inside("x" * 201)
-    assert not remembered("accounts", "VALID", "application/json").inside("/v1/accounts valid application/json")
+    assert not remembered("Anna").occurs_in("Anna")
+    assert not remembered("x" * 201).occurs_in("x" * 201)
+    assert not remembered("accounts", "VALID", "application/json").occurs_in("/v1/accounts valid application/json")
 
 
 def test_it_knows_what_it_was_told() -> None:
@@ -41,7 +41,7 @@ def test_it_knows_what_it_was_told() -> None:
 
 
 def test_letters_whose_lower_case_is_longer() -> None:
-    assert remembered("İzmir", "Straße").replaced("İİ-İzmir-STRASSE-straße-") == "İİ-<5>-STRASSE-<6>-"
+    assert remembered("İzmir", "Straße").replace("İİ-İzmir-STRASSE-straße-") == "İİ-<5>-STRASSE-<6>-"
 
 
 def test_threads_do_not_disturb_each_other() -> None:
@@ -49,7 +49,7 @@ def test_threads_do_not_disturb_each_other() -> None:
 
     def work(number: int) -> str:
         memory.add(f"aaaaa{number}", "x")
-        return memory.replaced("aaaaa1 aaaaa22 aaaaa333" * 20)
+        return memory.replace("aaaaa1 aaaaa22 aaaaa333" * 20)
 
     with ThreadPoolExecutor(8) as pool:
         assert len(list(pool.map(work, range(2000)))) == 2000

@@ -38,10 +38,10 @@ class Typed(ValueRedactor):
         return not compact_pan(number) or self.is_unchanged(number)
 
     def name(self, text: str) -> str:
-        return self.shaped(text)
+        return self.shape(text)
 
     def value(self, text: str, depth: int = 0) -> str:
-        return self.url(text, depth) if self.is_link(text) else self.shaped(text)
+        return self.url(text, depth) if self.is_link(text) else self.shape(text)
 
     def identifier(self, text: str, depth: int = 0) -> str:
         return self.value(text, depth)
@@ -49,19 +49,19 @@ class Typed(ValueRedactor):
     def addresses(self, text: str) -> str:
         return text
 
-    def careful(self, text: str) -> str:
+    def redact_carefully(self, text: str) -> str:
         return self.value(text)
 
-    def shaped(self, text: str) -> str:
+    def shape(self, text: str) -> str:
         if _MARKED.search(text) and not self.is_unchanged(text):
-            text = _TOKEN.sub(lambda token: self.dropped(token[0]), text)
+            text = _TOKEN.sub(lambda token: self.drop(token[0]), text)
             text = self.spots(text)
-        return self.remembered.replaced(text)
+        return self.remembered.replace(text)
 
     def host(self, authority: str) -> str:
         user, at, host = authority.rpartition("@")
         if at:
-            self.dropped(user)
+            self.drop(user)
         return host
 
     def looks_into(self, scheme: str) -> bool:
@@ -74,15 +74,15 @@ class TypedRedactor(Redactor):
     censor = Typed
     readable = True
 
-    def _unruled(self, name: str, text: str) -> str | None:
+    def _redact_unruled(self, name: str, text: str) -> str | None:
         if name in allowlist.URL_HEADERS:
             return self._censor.url(text)
         if not allowlist.is_secret(name):
             return self._censor.value(text)
         scheme, blank, secret = text.partition(" ")
         if blank and scheme.lower() in SCHEMES:
-            return f"{scheme} {self._censor.dropped(secret)}"
-        return self._censor.dropped(text)
+            return f"{scheme} {self._censor.drop(secret)}"
+        return self._censor.drop(text)
 
 
 class Display:

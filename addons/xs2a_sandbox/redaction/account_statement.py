@@ -73,7 +73,7 @@ def is_statement(text: str) -> bool:
 
 
 def redact_statement(text: str, censor: ValueRedactor, rules: RedactionRules) -> str:
-    return "".join(_redacted(tag, value, censor, rules) for tag, value in _fields(text))
+    return "".join(_redact(tag, value, censor, rules) for tag, value in _fields(text))
 
 
 def _fields(text: str) -> Iterator[tuple[str, str]]:
@@ -89,7 +89,7 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
     yield tag, value
 
 
-def _redacted(tag: str, value: str, censor: ValueRedactor, rules: RedactionRules) -> str:
+def _redact(tag: str, value: str, censor: ValueRedactor, rules: RedactionRules) -> str:
     if not tag:
         return _between(_BLOCK, value, lambda text: _as_member("", text, censor))
     around = _AROUND.fullmatch(value)
@@ -100,7 +100,7 @@ def _redacted(tag: str, value: str, censor: ValueRedactor, rules: RedactionRules
         form = _KEPT[tag].fullmatch(text)
         new = text if form and _is_moment(form.groupdict()) else _as_member(_REMITTANCE, text, censor)
     else:
-        new = _FIELDS.get(tag, _unknown)(text, censor)
+        new = _FIELDS.get(tag, _redact_unknown)(text, censor)
     return f":{tag}:{before}{new}{after}"
 
 
@@ -140,7 +140,7 @@ def _between(marks: re.Pattern[str], text: str, redact: Callable[[str], str]) ->
     return made + redact(text[done:])
 
 
-def _unknown(text: str, censor: ValueRedactor) -> str:
+def _redact_unknown(text: str, censor: ValueRedactor) -> str:
     return _as_member(_REMITTANCE, text, censor)
 
 
@@ -162,7 +162,7 @@ def _account(text: str, censor: ValueRedactor) -> str:
 def _entry(text: str, censor: ValueRedactor) -> str:
     form = _ENTRY.fullmatch(text)
     if form is None or not _is_moment(form.groupdict()):
-        return _unknown(text, censor)
+        return _redact_unknown(text, censor)
     return "".join(
         (
             form["head"],

@@ -14,7 +14,7 @@ from unicodedata import combining, normalize
 from urllib.parse import unquote
 
 from xs2a_sandbox.documents.formats import is_date, is_uuid
-from xs2a_sandbox.redaction.vocabulary import Kind, is_bare, kind, strange, word_lists
+from xs2a_sandbox.redaction.vocabulary import Kind, find_strange, is_bare, kind, word_lists
 
 _LISTS = word_lists(Path(__file__).with_name("allowlist.txt"))
 _BIRTHS = tuple(_LISTS["birth-stems"])
@@ -235,7 +235,7 @@ def prefix(segments: Sequence[str]) -> int:
 def is_kept_segment(segments: Sequence[str], place: int) -> bool:
     """True if the segment of a recorded path stands there as it was sent, as far as can be told without the bank."""
     segment = segments[place]
-    return place < prefix(segments) or is_bare(segment) or not strange(segment)
+    return place < prefix(segments) or is_bare(segment) or not find_strange(segment)
 
 
 def _is_of_persons(segment: str) -> bool:
@@ -265,19 +265,19 @@ def decode(text: str, depth: int = 2) -> Iterator[str]:
 
 
 def _from_hex(text: str) -> str:
-    return _readable(bytes.fromhex(text))
+    return _decode_readable(bytes.fromhex(text))
 
 
 def _from_base64(text: str) -> str:
     try:
-        return _readable(
+        return _decode_readable(
             base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_" if set("-_") & set(text) else None)
         )
     except binascii.Error:
         return ""
 
 
-def _readable(content: bytes) -> str:
+def _decode_readable(content: bytes) -> str:
     text = content.decode("utf-8", "replace")
     return text if text.isprintable() and "\ufffd" not in text else ""
 

@@ -139,7 +139,7 @@ def _json(body: _Body) -> bytes:
         body.content, object_pairs_hook=unique_members, parse_int=_Number, parse_float=_Number, parse_constant=refuse
     )
     redacted = _Members(body.censor, body.rules).walk(value, "", ())
-    return body.content if redacted == value else to_json(_raw(redacted))
+    return body.content if redacted == value else to_json(_make_raw(redacted))
 
 
 def _multipart(body: _Body) -> bytes:
@@ -155,7 +155,7 @@ def _part(part: BodyPart, body: _Body) -> dict[str, Any]:
     names = {"name": censor.name(part.name)} if "name" in parameters else {}
     names |= {"filename": censor.value(file)} if file else {}
     head = "; ".join(
-        [censor.careful(kind), *(f'{name}="{quote(text, safe=_IN_QUOTES)}"' for name, text in names.items())]
+        [censor.redact_carefully(kind), *(f'{name}="{quote(text, safe=_IN_QUOTES)}"' for name, text in names.items())]
     )
     is_field = part.media in ("", "text/plain") and not file
     if is_multipart(part.media):
@@ -164,7 +164,11 @@ def _part(part: BodyPart, body: _Body) -> dict[str, Any]:
         content = _text(part.content, "utf-8", lambda text: censor.field(part.name, text))
     else:
         content = redact_body(part.content, part.media, censor, body.rules, readable=body.readable)
-    return {"content": content, "kind": censor.careful(part.kind), "disposition": head if part.disposition else ""}
+    return {
+        "content": content,
+        "kind": censor.redact_carefully(part.kind),
+        "disposition": head if part.disposition else "",
+    }
 
 
 def _form(body: _Body) -> bytes:
@@ -277,13 +281,13 @@ class _Members:
             return self._censor.name(key), self.walk(value, key, place, action, secret)
 
 
-def _raw(value: Any) -> Any:
+def _make_raw(value: Any) -> Any:
     """The value with its numbers as `to_json` writes them unchanged."""
     match value:
         case _Number():
             return Raw(str(value).encode())
         case dict():
-            return {key: _raw(inner) for key, inner in value.items()}
+            return {key: _make_raw(inner) for key, inner in value.items()}
         case list():
-            return [_raw(inner) for inner in value]
+            return [_make_raw(inner) for inner in value]
     return value

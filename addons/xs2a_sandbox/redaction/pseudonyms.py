@@ -100,7 +100,7 @@ class Pseudonyms:
         self.unchanged = frozenset(unchanged)
         self._days = 30 + int.from_bytes(self._digest("days", b"")[:4]) % 365
 
-    def shaped(self, text: str) -> str:
+    def shape(self, text: str) -> str:
         """Letters for letters of the same case, digits for digits, of hexadecimal text too; all else stays."""
         return text if text in self.unchanged else self._shape(text)
 
@@ -127,14 +127,14 @@ class Pseudonyms:
     def _spots(self, text: str) -> Iterator[tuple[int, int, str]]:
         """The beginning and the end of each account, card or e-mail address in a text, and its pseudonym."""
         for kind, start, end in _quote(text):
-            alone = {"iban": self.iban, "pan": self.pan}.get(kind, self.shaped)
+            alone = {"iban": self.iban, "pan": self.pan}.get(kind, self.shape)
             yield start, end, alone(text[start:end])
 
     def host(self, text: str) -> str:
         """The name of a host, in lower case, label by label; the last of several stays if it can be a top level."""
         if text in self.unchanged:
             return text
-        # Not `shaped`: a label such as `api` may be known from elsewhere, and would stay in replay alone.
+        # Not `shape`: a label such as `api` may be known from elsewhere, and would stay in replay alone.
         inner, dot, last = text.lower().rpartition(".")
         labels = [self._shape(label) for label in inner.split(".")] if dot else []
         return ".".join([*labels, last if dot and _TOP_LEVEL.fullmatch(last) else self._shape(last)])
@@ -143,7 +143,7 @@ class Pseudonyms:
         """An IBAN of the same country and length, with blanks where they were."""
         compact = compact_iban(text)
         if compact is None or text in self.unchanged:
-            return self.shaped(text)
+            return self.shape(text)
         bban = self._other(compact[4:], [_alphabet(character, False) for character in compact[4:]])
         check = 98 - _check_sum(bban + compact[:2] + "00")
         return _spread(f"{compact[:2]}{check:02}{bban}", text)
@@ -152,7 +152,7 @@ class Pseudonyms:
         """A card number of the same length with the right last digit."""
         compact = compact_pan(text)
         if compact is None or text in self.unchanged:
-            return self.shaped(text)
+            return self.shape(text)
         number = self.number(compact[:-1])
         return _spread(number + _luhn(number), text)
 
@@ -163,7 +163,7 @@ class Pseudonyms:
         try:
             address = ip_address(text)
         except ValueError:
-            return self.shaped(text)
+            return self.shape(text)
         number = int.from_bytes(self._digest("ip", address.packed)[:12])
         if isinstance(address, IPv6Address):
             return str(IPv6Address(0x20010DB8 << 96 | number))
@@ -192,7 +192,7 @@ class Pseudonyms:
         try:
             return (date.fromisoformat(text[:10]) - timedelta(days=self._days)).isoformat() + text[10:]
         except (ValueError, OverflowError):
-            return self.shaped(text)
+            return self.shape(text)
 
     def _other(self, text: str, alphabets: Sequence[str]) -> str:
         """Another text of these alphabets; characters of an empty alphabet stay."""
@@ -270,12 +270,12 @@ def _quote(text: str) -> Iterator[tuple[str, int, int]]:
     """Finds words that may be pseudonyms: their kind (`mail`, `iban`, `pan`), its beginning and its end."""
     done = 0
     for uuid in _UUID.finditer(text):
-        yield from _quoted_between(text, done, uuid.start())
+        yield from _find_quoted(text, done, uuid.start())
         done = uuid.end()
-    yield from _quoted_between(text, done, len(text))
+    yield from _find_quoted(text, done, len(text))
 
 
-def _quoted_between(text: str, place: int, end: int) -> Iterator[tuple[str, int, int]]:
+def _find_quoted(text: str, place: int, end: int) -> Iterator[tuple[str, int, int]]:
     while match := _IN_TEXT.search(text, place, end):
         kind, start, place = str(match.lastgroup), match.start(), match.start() + 1
         ends = [match.end()] if kind == "mail" else _ends(match, compact_iban if kind == "iban" else compact_pan)

@@ -39,10 +39,10 @@ class _Other(Pseudonyms):
     def other(self, text: str) -> str:
         return text
 
-    def shaped(self, text: str) -> str:
+    def shape(self, text: str) -> str:
         return self.other(text)
 
-    text = spots = host = iban = pan = ip = number = date = shaped
+    text = spots = host = iban = pan = ip = number = date = shape
 
 
 class _Secrets(ValueRedactor):
@@ -67,7 +67,7 @@ class _Secrets(ValueRedactor):
         return segments != () and any(visit[-len(segments) :] == segments for visit in self._visits)
 
     def prose(self, text: str) -> str:
-        return self._made(text, text)
+        return self._note_made(text, text)
 
     def is_secret(self, name: str) -> bool:
         # A challenge may show the one-time password that answers it.
@@ -77,8 +77,8 @@ class _Secrets(ValueRedactor):
         """True if it holds something that was dropped before, or a token."""
         return _TOKEN.search(text) is not None or bool(self.remembered.spans(text, whole=True))
 
-    def _made(self, text: str, new: str) -> str:
-        return self._left_out(text, DROPPED) if self.opens(text) else text
+    def _note_made(self, text: str, new: str) -> str:
+        return self._note_left_out(text, DROPPED) if self.opens(text) else text
 
 
 class WithoutSecrets(Redactor):
@@ -116,10 +116,10 @@ class WithoutSecrets(Redactor):
     def _media(self, exchange: Exchange) -> str:
         return media_type(exchange.headers.get("content-type"))
 
-    def _unknown(self, name: str, text: str) -> None:
+    def _redact_unknown(self, name: str, text: str) -> None:
         # Not remembered, what is in such a field keeps nothing else out: it may be the customer's name.
         if allowlist.is_secret(name):
-            super()._unknown(name, text)
+            super()._redact_unknown(name, text)
 
 
 _MAY_LACK = allowlist.URL_HEADERS | {"content-type", "content-length"}
@@ -190,7 +190,7 @@ class _Restoring(ValueRedactor):
     def know(self, values: Mapping[str, str]) -> None:
         self._pseudonyms.values = values
 
-    def dropped(self, text: str) -> str:
+    def drop(self, text: str) -> str:
         return text
 
     def prose(self, text: str) -> str:

@@ -60,7 +60,7 @@ class Redactor:
         redacted = replace(
             entry,
             bank=bank,
-            method=self._censor.careful(entry.method),
+            method=self._censor.redact_carefully(entry.method),
             target=self._censor.url(entry.target),
             headers=headers,
             body=body,
@@ -124,19 +124,19 @@ class Redactor:
             case "keep":
                 return text
             case "drop":
-                censor.dropped(text)
+                censor.drop(text)
                 return None
             case "replace":
-                return censor.replaced(text)
-        return self._unruled(name, text)
+                return censor.replace(text)
+        return self._redact_unruled(name, text)
 
-    def _unruled(self, name: str, text: str) -> str | None:
+    def _redact_unruled(self, name: str, text: str) -> str | None:
         """Redacts a field that no rule of the user is about, by what is known of it."""
         censor = self._censor
         if name == "host":
             return censor.host(text)
         if name in allowlist.HEADERS or name in FRAMING:
-            return censor.careful(text)
+            return censor.redact_carefully(text)
         if name in allowlist.URL_HEADERS:
             return censor.url(text)
         if name in allowlist.ID_HEADERS:
@@ -144,14 +144,14 @@ class Redactor:
         if name in allowlist.ADDRESS_HEADERS:
             return censor.addresses(text)
         if name in allowlist.TEXT_HEADERS:
-            return censor.shaped(text) if name in allowlist.PERSONAL_HEADERS else censor.value(text)
+            return censor.shape(text) if name in allowlist.PERSONAL_HEADERS else censor.value(text)
         if name == "www-authenticate":
             scheme = text.partition(" ")[0]
             return scheme if scheme.lower() in SCHEMES else None
         if name not in NOISE:
-            self._unknown(name, text)
+            self._redact_unknown(name, text)
         return None
 
-    def _unknown(self, name: str, text: str) -> None:
+    def _redact_unknown(self, name: str, text: str) -> None:
         """A field of which nothing is known is left out."""
-        self._censor.dropped(text)
+        self._censor.drop(text)

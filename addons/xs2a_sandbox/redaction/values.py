@@ -39,7 +39,9 @@ def action_below(name: str) -> Action | None:
 
 def in_words(text: str, censor: "ValueRedactor") -> str:
     """Words of the vocabulary stay. What was replaced elsewhere is replaced in the same way here."""
-    return splice(text, censor.remembered.spans(text, whole=True), lambda part: _spotted(part, censor, words=True))
+    return splice(
+        text, censor.remembered.spans(text, whole=True), lambda part: _replace_spots(part, censor, words=True)
+    )
 
 
 def without_data(text: str, censor: "ValueRedactor") -> str:
@@ -47,10 +49,10 @@ def without_data(text: str, censor: "ValueRedactor") -> str:
 
     This is weaker, and for text that somebody wants kept.
     """
-    return censor.remembered.replaced(_spotted(text, censor, words=False))
+    return censor.remembered.replace(_replace_spots(text, censor, words=False))
 
 
-def _spotted(text: str, censor: "ValueRedactor", *, words: bool) -> str:
+def _replace_spots(text: str, censor: "ValueRedactor", *, words: bool) -> str:
     between = partial(_between, censor=censor) if words else str
     pieces, done = [], 0
     for spot in _SPOTS.finditer(text):
@@ -70,19 +72,19 @@ def _spot(spot: re.Match[str], censor: "ValueRedactor", *, words: bool) -> str:
         end = next((end for end in range(len(text), 14, -1) if compact_iban(text[:end])), len(text))
         if end == len(text) and not compact_iban(text) and words:
             return _between(text, censor)
-        return censor.value(text[:end]) + _spotted(text[end:], censor, words=words)
+        return censor.value(text[:end]) + _replace_spots(text[end:], censor, words=words)
     if spot["port"]:
-        return _spotted(spot["host"], censor, words=words) + spot["port"]
+        return _replace_spots(spot["host"], censor, words=words) + spot["port"]
     if spot["secret"]:
-        return spot["label"] + censor.dropped(spot["secret"])
+        return spot["label"] + censor.drop(spot["secret"])
     return censor.url(text) if spot["url"] else censor.value(text)
 
 
 def _between(text: str, censor: "ValueRedactor") -> str:
     """Redacts a text that has no accounts, links and dates."""
-    spans = ((start, end, text[start:end]) for start, end in vocabulary.strange(text, running=True))
+    spans = ((start, end, text[start:end]) for start, end in vocabulary.find_strange(text, running=True))
     strange = (span for span in spans if not (censor.is_trusted(span[2]) or censor.is_of_the_interface(span[2])))
-    return splice(text, ((start, end, censor.shaped(words)) for start, end, words in strange))
+    return splice(text, ((start, end, censor.shape(words)) for start, end, words in strange))
 
 
 _SHORTEST, _LONGEST = 5, 200
@@ -113,11 +115,11 @@ class Remembered:
         text = _lower(text.strip())
         return text in self._by_start.get(text[:_SHORTEST], ())
 
-    def inside(self, text: str) -> bool:
+    def occurs_in(self, text: str) -> bool:
         with self._lock:
             return next(self._occurrences(text), None) is not None
 
-    def replaced(self, text: str) -> str:
+    def replace(self, text: str) -> str:
         """The text with pseudonyms where it holds one of the remembered."""
         return splice(text, self.spans(text))
 
@@ -206,7 +208,7 @@ class ValueRedactor:
         """The URL of a bank, whose host and path are harmless from now on; without a password in it."""
         parts = _URL.match(bank)
         if not parts or not parts["authority"]:
-            return self.dropped(bank)
+            return self.drop(bank)
         authority = parts["authority"].rpartition("@")[2]
         host, words = authority.lower(), {unquote(segment) for segment in parts["path"].split("/")}
         if host not in self._hosts or not words <= self._words:
@@ -249,23 +251,23 @@ class ValueRedactor:
         if action == "keep" and exact:
             return text
         if action == "drop" or secret or self.is_secret(name):
-            return self.dropped(text)
+            return self.drop(text)
         if action == "keep":
-            return text if self.remembered.knows(text) else self.remembered.replaced(text)
-        return self.replaced(text) if action == "replace" else self.by_name(name, text, depth)
+            return text if self.remembered.knows(text) else self.remembered.replace(text)
+        return self.replace(text) if action == "replace" else self.by_name(name, text, depth)
 
     def by_name(self, name: str, text: str, depth: int) -> str:
         """A text under this name, about which no rule says anything and which opens nothing."""
         if allowlist.is_bic(name, text) or (allowlist.is_quantity(name) and allowlist.is_amount(text)):
-            return text if not self.remembered.knows(text) else self.shaped(text)
+            return text if not self.remembered.knows(text) else self.shape(text)
         if allowlist.is_birth(name) or allowlist.is_position(name) or (allowlist.is_device(name) and is_uuid(text)):
-            return self.replaced(text)
+            return self.replace(text)
         if allowlist.is_event(name) and allowlist.is_moment(text):
             return text
         if allowlist.is_personal(name):
             return self._of_a_person(text, depth)
         if allowlist.is_code(name):
-            return text if allowlist.is_code_value(text) else self.careful(text)
+            return text if allowlist.is_code_value(text) else self.redact_carefully(text)
         if allowlist.is_identifier(name):
             return self.identifier(text, depth)
         if allowlist.is_url(name) and _NO_BLANKS.fullmatch(text):
@@ -281,10 +283,10 @@ class ValueRedactor:
         if action == "keep" and exact:
             return text
         if action == "drop" or secret or self.is_secret(name):
-            return self._left_out(text, "0")
+            return self._note_left_out(text, "0")
         if action == "keep" or (action is None and self.is_harmless(name, text)):
             return text
-        return self._made(text, self._pseudonyms.pan(text) if text.isdecimal() else self._pseudonyms.number(text))
+        return self._note_made(text, self._pseudonyms.pan(text) if text.isdecimal() else self._pseudonyms.number(text))
 
     def is_harmless(self, name: str, number: str) -> bool:
         """True for a number that stays under this name."""
@@ -298,25 +300,27 @@ class ValueRedactor:
             return text
         # An ordinary word does not become a person's because it was somebody's name once.
         numbered = (reading for reading in allowlist.readings(text) if _DIGIT.search(reading))
-        return text if allowlist.is_name(text) and not any(map(self.remembered.inside, numbered)) else self.value(text)
+        return (
+            text if allowlist.is_name(text) and not any(map(self.remembered.occurs_in, numbered)) else self.value(text)
+        )
 
     def value(self, text: str, depth: int = 0) -> str:
         """A text of which nothing but its kind is known."""
-        return self._of_a_person(text, depth) if _BLANK.search(text) else self._piecewise(text, depth)
+        return self._of_a_person(text, depth) if _BLANK.search(text) else self._redact_piecewise(text, depth)
 
     def _of_a_person(self, text: str, depth: int = 0) -> str:
         """A text whose very words may tell who somebody is."""
         kept = self._of_its_kind(text, depth)
-        return self.shaped(text) if kept is None else kept
+        return self.shape(text) if kept is None else kept
 
-    def _piecewise(self, text: str, depth: int = 0) -> str:
+    def _redact_piecewise(self, text: str, depth: int = 0) -> str:
         """Words stay, and what stands between signs is decided about by itself: an id in `AIS:4711-0815`."""
         kept = self._of_its_kind(text, depth)
         if kept is not None:
             return kept
         if not vocabulary.has_words(text):
-            return self.shaped(text)
-        strange = vocabulary.strange(text)
+            return self.shape(text)
+        strange = vocabulary.find_strange(text)
         return splice(text, ((start, end, self._of_a_person(text[start:end], depth)) for start, end in strange))
 
     def _of_its_kind(self, text: str, depth: int) -> str | None:
@@ -325,15 +329,15 @@ class ValueRedactor:
             return text
         if allowlist.is_plain(text):
             # That of a device, wherever else it stands.
-            return self.remembered.replaced(text) if is_uuid(text) and self.remembered.knows(text) else text
+            return self.remembered.replace(text) if is_uuid(text) and self.remembered.knows(text) else text
         if allowlist.is_long_ago(text):
-            return self._made(text, self._pseudonyms.date(text))
+            return self._note_made(text, self._pseudonyms.date(text))
         if compact_iban(text):
-            return self._made(text, self._pseudonyms.iban(text))
+            return self._note_made(text, self._pseudonyms.iban(text))
         if ("." in text or ":" in text) and is_ip(text):
-            return self._made(text, self._pseudonyms.ip(text))
+            return self._note_made(text, self._pseudonyms.ip(text))
         if compact_pan(text):
-            return self._made(text, self._pseudonyms.pan(text))
+            return self._note_made(text, self._pseudonyms.pan(text))
         return self.url(text, depth) if self.is_link(text) else None
 
     def is_link(self, text: str) -> bool:
@@ -341,29 +345,31 @@ class ValueRedactor:
 
     def identifier(self, text: str, depth: int = 0) -> str:
         """The same in paths, links and bodies."""
-        return text if self.is_of_the_interface(text) or vocabulary.is_bare(text) else self._piecewise(text, depth)
+        return (
+            text if self.is_of_the_interface(text) or vocabulary.is_bare(text) else self._redact_piecewise(text, depth)
+        )
 
-    def shaped(self, text: str) -> str:
-        return self._made(text, self._pseudonyms.text(text))
+    def shape(self, text: str) -> str:
+        return self._note_made(text, self._pseudonyms.text(text))
 
-    def dropped(self, text: str) -> str:
+    def drop(self, text: str) -> str:
         for part in _SEPARATORS.split(text):
             if len(part) >= _SECRET and _DIGIT.search(part):
                 self.remembered.add(part, DROPPED)
-        return self._left_out(text, DROPPED) if text else text
+        return self._note_left_out(text, DROPPED) if text else text
 
-    def replaced(self, text: str) -> str:
+    def replace(self, text: str) -> str:
         """Also what would be kept by its kind: moments, amounts, UUIDs."""
         if allowlist.is_moment(text):
-            return self._made(text, self._pseudonyms.date(text))
+            return self._note_made(text, self._pseudonyms.date(text))
         if allowlist.is_amount(text) and not compact_pan(text):
-            return self._made(text, self._pseudonyms.number(text))
-        return self.shaped(text) if allowlist.is_plain(text) else self._of_a_person(text)
+            return self._note_made(text, self._pseudonyms.number(text))
+        return self.shape(text) if allowlist.is_plain(text) else self._of_a_person(text)
 
-    def careful(self, text: str) -> str:
+    def redact_carefully(self, text: str) -> str:
         """A text that is harmless by its place, as far as it is made of words and short numbers."""
         is_harmless = vocabulary.is_bare(text) or (allowlist.is_moment(text) and not allowlist.is_long_ago(text))
-        return text if is_harmless else self._piecewise(text)
+        return text if is_harmless else self._redact_piecewise(text)
 
     def prose(self, text: str) -> str:
         """Redacts what is said to somebody, such as the text of an error. As it may quote anything, nobody is told."""
@@ -393,7 +399,7 @@ class ValueRedactor:
 
     def spots(self, text: str) -> str:
         """Replaces the accounts, cards and e-mail addresses in it alone, but for those that stay as they are."""
-        return self._made(text, self._pseudonyms.spots(text))
+        return self._note_made(text, self._pseudonyms.spots(text))
 
     def addresses(self, text: str) -> str:
         """A header field that lists IP addresses."""
@@ -407,7 +413,7 @@ class ValueRedactor:
             return text
         parts = _URL.fullmatch(text)
         if depth > _DEEPEST or not parts or not self.looks_into(parts["scheme"] or "http"):
-            return self.shaped(text)
+            return self.shape(text)
         scheme, authority, path, query, fragment = parts.groups()
         start = f"{scheme}://{self.host(authority)}" if scheme else ""
         segments = path.split("/")
@@ -437,19 +443,19 @@ class ValueRedactor:
         """The host with its port, without a user and a password. Only the bank's own and this machine stay."""
         user, at, host = authority.rpartition("@")
         if at:
-            self.dropped(user)
+            self.drop(user)
         fits = _HOST.fullmatch(host)
         if not host or self.is_trusted(host):
             return host
         if not fits:
-            return self.shaped(host)
+            return self.shape(host)
         name, port = fits[1].strip("[]"), fits[2] or ""
         if self.is_trusted(name) or _LOOPBACK.fullmatch(name) or self.is_unchanged(host) or self.is_unchanged(name):
             return host
         if is_ip(name):
             address = self.value(name)
             return (f"[{address}]" if ":" in address else address) + port
-        return self._made(name, self._pseudonyms.host(name)) + port
+        return self._note_made(name, self._pseudonyms.host(name)) + port
 
     def _segment(self, written: str, depth: int) -> str:
         text = unquote(written)
@@ -476,12 +482,12 @@ class ValueRedactor:
         """The number of values that this thread has had replaced or left out."""
         return self._counts[get_ident()]
 
-    def _made(self, text: str, new: str) -> str:
+    def _note_made(self, text: str, new: str) -> str:
         if new != text and self.tell and get_ident() not in self._silent:
             self.tell(text, new)
-        return self._left_out(text, new)
+        return self._note_left_out(text, new)
 
-    def _left_out(self, text: str, new: str) -> str:
+    def _note_left_out(self, text: str, new: str) -> str:
         if new != text:
             with self._lock:
                 self._counts[get_ident()] += 1

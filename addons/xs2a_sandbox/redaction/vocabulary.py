@@ -94,7 +94,7 @@ def is_bare(text: str) -> bool:
     )
 
 
-def strange(text: str, *, running: bool = False) -> list[tuple[int, int]]:
+def find_strange(text: str, *, running: bool = False) -> list[tuple[int, int]]:
     """The spans of what is no word; names and numbers as a whole: `Anna van der Berg`, `43 664 1234567`.
 
     `running` text is made of sentences: there `grant` is a verb, elsewhere it may be somebody's name.
