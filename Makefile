@@ -140,8 +140,8 @@ licenses: $(STAMP)
 # on httptools, and failing closed; cassettes, schemas, patterns and expressions; the command line and the pytest plugin's
 # transports. The rest of the tests is about what the bank says, and no other version says it differently.
 EDGES := $(addprefix tests/,$(addsuffix .py,cassette/evaluation/test_expressions cassette/evaluation/test_expressions_environment \
-	cassette/test_model cli/test_main compare/reports/test_text contract/test_schemas control/test_access docs/test_served_docs \
-	documents/test_yaml_reader doors/test_connections doors/test_direct doors/test_door doors/test_fail_closed \
+	cli/test_main compare/reports/test_text contract/test_schemas control/test_access docs/test_served_docs \
+	documents/test_schema_errors documents/test_yaml_reader doors/test_connections doors/test_direct doors/test_door doors/test_fail_closed \
 	doors/test_proxy doors/test_wrong_protocol engine/test_egress \
 	http/test_body_content_encoding http/test_target testing/test_bank_data testing/test_httpx_transport \
 	testing/test_requests_adapter upstream/test_client upstream/test_tls))

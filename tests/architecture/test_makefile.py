@@ -129,3 +129,11 @@ def test_what_runs_is_locked_in_the_same_versions_for_tests() -> None:
     )
     assert run
     assert run.items() <= dev.items()
+
+
+def test_the_tests_of_other_versions_are_there() -> None:
+    edges = re.search(r"^EDGES := .*?,(?!\.py)((?:[^)]|\n)*?)\)\)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert edges
+    names = edges.group(1).rpartition(",")[2].replace("\\", " ").split()
+    assert len(names) > 10
+    assert [name for name in names if not (ROOT / f"tests/{name}.py").is_file()] == []

@@ -338,9 +338,11 @@ class Schema:
             rules = [detail[name] for name in ("types", "options", "limit", "pattern", "format") if name in detail]
             return {fragment.rpartition("/")[2]: rules[0] if rules else []}
         schema = self.document if not uri or uri == self.document.get("$id") else self._read_uri(uri)
-        steps = parse_pointer(unquote(fragment)) if uri else [*map(str, path)]
+        keyword, steps = str(path[-1]), list(parse_pointer(unquote(fragment)))
+        if keyword not in steps:
+            steps = [*map(str, path)]
         # Of some keywords the location leads into their value.
-        for step in steps[: len(steps) - 1 - steps[::-1].index(str(path[-1]))]:
+        for step in steps[: len(steps) - 1 - steps[::-1].index(keyword)]:
             schema = schema[int(step) if isinstance(schema, list) else step]
         return schema
 
