@@ -166,7 +166,9 @@ class TestRefused:
         assert problems("\n".join(levels))[0][2] == "alias"
 
     def test_depth_also_by_alias(self):
-        assert problems("[" * 200_000) == [(1, 101, "too-deep")]
+        # Newer C parsers stop by themselves where there are a thousand brackets.
+        assert problems("[" * 200_000) in ([(1, 101, "too-deep")], [(1, 1001, "syntax")])
+        assert problems("[" * 200 + "]" * 200) == [(1, 101, "too-deep")]
         assert problems("{a: " * 200_000)[0][2] == "too-deep"
         ladder = "- &b0 " + "[" * 60 + "]" * 60 + "\n- " + "[" * 60 + "*b0" + "]" * 60
         assert problems(ladder) == [(2, 63, "too-deep")]
