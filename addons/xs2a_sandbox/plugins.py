@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 GROUP = "xs2a_sandbox"
 _FEATURES = "xs2a_sandbox.features"
+FEATURE = "features."
+"""How the names of features begin, so that no plugin has the same."""
 
 NAMES = {"commands": "name", "handlers": "name", "checks": "name", "modes": "name", "control_routes": "path"}
 """The attribute by which what a hook adds is known; what other hooks add are functions."""
@@ -102,7 +104,7 @@ class Plugins:
         return [one for added in self.collect_by_plugin(hook).values() for one in added]
 
     def collect_by_plugin(self, hook: str) -> dict[str, list[Any]]:
-        """The same, by the name of the feature or plugin that adds it."""
+        """The same, by the names of those that add it; `FEATURE` begins those of features."""
         if hook not in self._added:
             self._added[hook] = self._call(hook)
         return self._added[hook]
@@ -116,11 +118,11 @@ class Plugins:
             except Exception as error:
                 raise ValueError(f"the plugin {name} cannot use its settings: {error}") from error
 
-    def failures(self) -> list[str]:
+    def describe_failures(self) -> list[str]:
         """A line of text for each that cannot be used."""
-        names = _feature_names()
+        kinds = {name: "feature" if name.startswith(FEATURE) else "plugin" for name in self.failed}
         return [
-            f"the {'feature' if name in names else 'plugin'} {name} cannot be used: {reason}"
+            f"the {kinds[name]} {name.removeprefix(FEATURE)} cannot be used: {reason}"
             for name, reason in self.failed.items()
         ]
 
@@ -135,7 +137,7 @@ class Plugins:
                         raise TypeError(f"{one!r} is nothing that this hook can add")
                 found[name] = added
             except Exception as error:
-                self.failed[name] = f"{hook}: {_text(error)}"
+                self.failed[name] = f"{hook}: {_describe(error)}"
         return found
 
 
@@ -144,9 +146,9 @@ def plugins() -> Plugins:
     """The features, and the plugins that are installed. One that cannot be loaded costs only what it would add."""
     found = Plugins(pluggy.PluginManager(GROUP))
     found.manager.add_hookspecs(Hooks)
-    for name in _feature_names():
-        if _register(found, name, partial(import_module, f"{_FEATURES}.{name}.feature")):
-            found.features.append(name)
+    for module in iter_modules(import_module(_FEATURES).__path__):
+        if _register(found, FEATURE + module.name, partial(import_module, f"{_FEATURES}.{module.name}.feature")):
+            found.features.append(module.name)
     for entry in sorted(metadata.entry_points(group=GROUP)):
         if _register(found, entry.name, entry.load):
             dist = entry.dist
@@ -154,21 +156,22 @@ def plugins() -> Plugins:
     return found
 
 
-def _feature_names() -> list[str]:
-    return [module.name for module in iter_modules(import_module(_FEATURES).__path__)]
-
-
 def _register(found: Plugins, name: str, load: Callable[[], Any]) -> bool:
     """Whether it could be registered."""
     try:
-        found.manager.register(load(), name)
-        found.manager.check_pending()
+        plugin = load()
+        found.manager.register(plugin, name)
     except Exception as error:
-        found.manager.set_blocked(name)
-        found.failed[name] = _text(error)
+        found.failed[name] = _describe(error)
+        return False
+    try:
+        found.manager.check_pending()
+    except pluggy.PluginValidationError as error:
+        found.manager.unregister(plugin)
+        found.failed[name] = _describe(error)
         return False
     return True
 
 
-def _text(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.support.doors import wait_until
 from tests.support.far_bank import FarBank
 from tests.support.serving import served
 from xs2a_sandbox.plugins import Hooks
@@ -170,6 +171,49 @@ def test_a_sandbox_serves_without_a_plugin_that_fails(install: Install, tmp_path
         assert httpx.get(f"{sandbox.direct}/_sandbox/health").status_code == 200
 
 
+PARTS = """
+from xs2a_sandbox.plugin import RunPart, hookimpl
+
+class Failing(RunPart):
+    pass
+
+def failing(name):
+    def fail(*_):
+        raise LookupError(f"no {name}")
+    return fail
+
+for name in ("begin", "open", "links", "add", "end", "sum_up"):
+    setattr(Failing, name, failing(name))
+
+def fail(settings):
+    return 1 / 0
+
+@hookimpl
+def run_parts():
+    return [Failing, fail]
+"""
+
+
+def test_a_part_of_a_run_that_fails_costs_only_itself(install: Install, tmp_path: Path) -> None:
+    install(PARTS)
+    with served(tmp_path) as sandbox:
+        assert "console   http" in sandbox.output
+        assert httpx.get(f"{sandbox.direct}/v1/accounts").status_code == 400
+        wait_until(lambda: "LookupError: no add" in sandbox.warnings)
+        for reason in ("LookupError: no begin", "LookupError: no open", "ZeroDivisionError"):
+            assert reason in sandbox.warnings
+        wait_until(lambda: any(" /v1/accounts " in line for line in sandbox.out))
+        assert sandbox.stop() == 0
+
+
+def test_a_plugin_that_is_named_as_a_feature_takes_nothing_from_it(install: Install, tmp_path: Path) -> None:
+    install(block("python"), block("toml").replace("acme-bank = ", "console = "))
+    listed = json.loads(command("plugins", "--format", "json", cwd=tmp_path).stdout)
+    assert "console" in listed["features"]
+    assert listed["loaded"] == ["acme-bank 1.0"]
+    assert command("console", "--help", cwd=tmp_path).returncode == 0
+
+
 def test_a_name_that_is_there_already_is_a_mistake(install: Install, tmp_path: Path) -> None:
     install(block("python").replace("acme.points", "accounts.list"))
     done = command("lint", cwd=tmp_path)
@@ -196,6 +240,8 @@ def control_routes():
 
 def test_a_plugin_gets_its_settings(install: Install, tmp_path: Path) -> None:
     install(CONFIGURED)
+    listed = command("plugins", "--format", "json", cwd=tmp_path)
+    assert (listed.returncode, json.loads(listed.stdout)["added"]) == (0, {"control_routes": ["own"]})
     with served(tmp_path, settings={"plugins": {"acme-bank": {"channel": "web"}}}) as sandbox:
         token = {"Authorization": f"Bearer {sandbox.token}"}
         assert httpx.get(f"{sandbox.direct}/_sandbox/own", headers=token).json() == [{"channel": "web"}]

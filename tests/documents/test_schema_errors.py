@@ -197,3 +197,8 @@ def test_what_is_wrong_with_a_body(rule: Any, body: Any, pointer: tuple[Any, ...
 )
 def test_only_what_is_near_is_meant(word, hint):
     assert did_you_mean(word, ["title", "kind", 1, None]) == hint
+
+
+def test_every_member_that_must_not_be_there_is_a_breach() -> None:
+    schema = Schema("own", {"properties": {"a": {}}, "additionalProperties": False}, lambda uri: {})
+    assert [breach.pointer for breach in schema.breaches({"a": 1, "b": 2, "c": 3})] == [("b",), ("c",)]

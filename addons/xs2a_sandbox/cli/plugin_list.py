@@ -16,13 +16,13 @@ def plugins(context: click.Context, form: str) -> None:
     Exit status 1 when one cannot be used.
     """
     found = hooks.plugins()
-    added = {hook: names for hook in _hooks() if (names := _names(found, hook))}
-    failures = found.failures()
+    added = {hook: names for hook in _hooks() if (names := _name_added(found, hook))}
+    failures = found.describe_failures()
     if form == "json":
         value = {"features": found.features, "loaded": list(found.loaded.values()), "failed": found.failed}
         click.echo(json.dumps({**value, "added": added}, indent=2))
     else:
-        click.echo(f"features: {', '.join(found.features)}")
+        click.echo(f"features: {', '.join(found.features) or 'none'}")
         for text in found.loaded.values() or ["no plugin is installed"]:
             click.echo(text)
         for hook, names in added.items():
@@ -33,10 +33,12 @@ def plugins(context: click.Context, form: str) -> None:
 
 
 def _hooks() -> list[str]:
-    return [name for name in vars(hooks.Hooks) if not name.startswith("_")]
+    """Those by which something is added."""
+    return [name for name in vars(hooks.Hooks) if not name.startswith("_") and name != "configure"]
 
 
-def _names(found: hooks.Plugins, hook: str) -> list[str]:
-    """Of all that plugins add by the hook."""
-    added = (one for name, by in found.collect_by_plugin(hook).items() if name not in found.features for one in by)
+def _name_added(found: hooks.Plugins, hook: str) -> list[str]:
+    """The names of what plugins add by the hook; what features add is not listed."""
+    by_plugin = found.collect_by_plugin(hook).items()
+    added = (one for name, added in by_plugin if not name.startswith(hooks.FEATURE) for one in added)
     return [str(getattr(one, hooks.NAMES.get(hook, "__name__"), one)) for one in added]

@@ -180,8 +180,8 @@ MODE = SettingKind(f"one of {', '.join(MODES)}", _mode, "|".join(MODES), {"type"
 
 def _plugins(written: Any, directory: Path) -> tuple[tuple[str, Mapping[str, Any]], ...]:
     found = plugins()
-    names = [*found.loaded, *(name for name in found.failed if name not in found.loaded)]
-    for name in written.keys() - {*names}:
+    names = {*found.loaded, *found.failed}
+    for name in written.keys() - names:
         raise Misspelled(f": no plugin {name} is installed{did_you_mean(name, names)}")
     return tuple(written.items())
 

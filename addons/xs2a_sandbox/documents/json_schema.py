@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.json_pointer import parse_pointer, pointer_text
-from xs2a_sandbox.documents.schema_errors import Complaint, SchemaError, first_of, of_body, of_file
+from xs2a_sandbox.documents.schema_errors import Complaint, SchemaError, first_of, list_unexpected, of_body, of_file
 from xs2a_sandbox.errors import Problem, Unreadable
 
 _JSON_SCHEMA = "https://json-schema.org/"
@@ -306,14 +306,10 @@ class Schema:
         return {complaint for error in self._errors(value) for complaint in of_file(error)}
 
     def _errors(self, value: Any) -> list[SchemaError]:
-        return [
-            each
-            for error in self._validator.iter_errors(value)
-            for each in self._read_error(error, len(error.instance_path))
-        ]
+        return [self._read_error(error, len(error.instance_path)) for error in self._validator.iter_errors(value)]
 
-    def _read_error(self, error: Any, depth: int) -> Iterator[SchemaError]:
-        """One of jsonschema-rs, which names each unexpected member by itself."""
+    def _read_error(self, error: Any, depth: int) -> SchemaError:
+        """Reads an error of jsonschema-rs, which gives one for each member that is missing."""
         detail, place, path = error.kind.as_dict(), tuple(error.instance_path), list(error.schema_path)
         if is_name := "error" in detail:
             error = detail["error"]
@@ -326,10 +322,10 @@ class Schema:
         elif keyword == "dependentRequired":
             rule = {name: [detail["property"]] for name, of in (rule or {}).items() if detail["property"] in of}
         branches = tuple(
-            tuple(each for inner in branch for each in self._read_error(inner, len(inner.instance_path) - len(place)))
+            tuple(self._read_error(inner, len(inner.instance_path) - len(place)) for inner in branch)
             for branch in (() if "MultipleValid" in type(error.kind).__name__ else detail.get("context", ()))
         )
-        yield SchemaError(place, depth, keyword, rule, error.instance, schema, is_name, branches)
+        return SchemaError(place, depth, keyword, rule, error.instance, schema, is_name, branches)
 
     def _schema_at(self, error: Any, path: Sequence[str | int], detail: Mapping[str, Any]) -> Any:
         """The schema that the keyword stands in, which may be in another file, or of JSON Schema itself."""
@@ -389,10 +385,11 @@ def _meta_schema() -> Schema:
 
 
 def _pick_meant(error: SchemaError) -> Iterator[SchemaError]:
-    """The mistakes of the one branch that is meant, where only one is for such a type; else the error itself."""
+    """The mistakes of the one branch for such a type, where there is just one; else the error, for each name anew."""
     branches = [branch for branch in error.branches if not any(inner.keyword == "type" for inner in branch)]
     if len(branches) != 1:
-        yield error
+        names = list_unexpected(error)
+        yield from (replace(error, value={name: None}) for name in names) if names else [error]
         return
     for inner in branches[0]:
         yield from _pick_meant(inner)

@@ -77,6 +77,13 @@ class SchemaError:
     branches: tuple[tuple["SchemaError", ...], ...]
 
 
+def list_unexpected(error: SchemaError) -> list[str]:
+    """The members that must not be there; none where the error is about something else."""
+    if error.keyword not in ("additionalProperties", "unevaluatedProperties"):
+        return []
+    return list(_find_unknown(error.value, error.schema))
+
+
 def first_of(errors: Iterable[SchemaError]) -> SchemaError:
     """The error to tell of: the outermost, rather a keyword than a choice of branches, and of these the one meant."""
     best = max(errors, key=lambda error: (*_relevance(error), _order(error)))

@@ -35,7 +35,7 @@ def exchange(path: str, source: str = "bank", rule: str | None = None) -> LogEnt
 def test_recorded_rules_that_nobody_used_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     derived(tmp_path, taped("/v1/things/a", {"n": 1}), taped("/v1/things", {"n": 2}))
-    engine, run = replay(tmp_path), UnusedRules()
+    engine, run = replay(tmp_path), UnusedRules(Settings())
     run.begin(engine, print)
     engine.use(on_exchange=run.add)
     asyncio.run(engine.answer(Request("GET", "/v1/things/a")))

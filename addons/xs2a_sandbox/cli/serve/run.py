@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -19,7 +20,7 @@ from xs2a_sandbox.cli.flags import shorten
 from xs2a_sandbox.cli.serve.announcement import announcement, exposure, find_valid_consent, found_state, front_page
 from xs2a_sandbox.cli.serve.run_part import RunPart
 from xs2a_sandbox.clock import instant
-from xs2a_sandbox.config import load_settings
+from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.control.access import read_token
 from xs2a_sandbox.control.front_page import Addresses
 from xs2a_sandbox.doors import serving
@@ -49,8 +50,10 @@ class ServingRun:
         self._state = found_state(self._settings)
         self._consent: str | None = None
         """One of the test data that is valid, for a command to try."""
-        self._parts: list[RunPart] = [UnusedRules()]
-        self._parts += [make(self._settings) for make in plugins().collect("run_parts")]
+        self._parts: list[RunPart] = [UnusedRules(self._settings)]
+        for make in plugins().collect("run_parts"):
+            with _isolated(make):
+                self._parts.append(make(self._settings))
         self._output = _Output(self._settings.log_format, self._progress)
         self._log = ServingLog(self._settings.log_format, self._output.say)
         self._engine: Engine | None = None
@@ -63,13 +66,14 @@ class ServingRun:
             results = [self._serve_here()] if is_one else self._supervise()
         with _unhurried():
             for part in self._parts if is_one else ():
-                self._note(part.end())
+                self._note(part, part.end)
             for place, part in enumerate(self._parts):
-                self._note(part.sum_up([of_process[place] for of_process in results]))
+                self._note(part, partial(part.sum_up, [of_process[place] for of_process in results]))
 
-    def _note(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self._log.note(line)
+    def _note(self, part: RunPart, tell: Callable[[], Iterable[str]]) -> None:
+        with _isolated(part):
+            for line in tell():
+                self._log.note(line)
 
     def _serve_here(self) -> list[Any]:
         """Serves in this process, and gives the results of the parts."""
@@ -111,9 +115,10 @@ class ServingRun:
             self._consent = find_valid_consent(engine.parts.testdata.at(self._settings.clock.today()))
         self._log.redact = engine.displayed_text
         for part in self._parts:
-            part.begin(engine, self._log.note)
+            with _isolated(part):
+                part.begin(engine, self._log.note)
         if self._worker is None or self._worker.is_teller:
-            for warning in (*plugins().failures(), *build.warnings(self._settings, engine)):
+            for warning in (*plugins().describe_failures(), *build.warnings(self._settings, engine)):
                 self._log.note(warning, level="warning")
 
     def _ready(self, addresses: Addresses) -> None:
@@ -125,7 +130,8 @@ class ServingRun:
             run = "" if shared else self._worker.run if self._worker else secrets.token_hex(16)
             self._engine.use(front_page=front_page(self._settings, addresses, self._consent))
             for part in self._parts:
-                part.open(self._engine, self._base_url(addresses), run)
+                with _isolated(part):
+                    part.open(self._engine, self._base_url(addresses), run)
         if self._worker is None:
             self._announce(addresses)
         else:
@@ -135,7 +141,8 @@ class ServingRun:
         token = read_token(self._settings.confdir)
         links: dict[str, str] = {}
         for part in self._parts if token else ():
-            links |= part.links(self._base_url(addresses), token or "")
+            with _isolated(part):
+                links |= part.links(self._base_url(addresses), token or "")
         if exposed := exposure(self._settings):
             logger.warning("%s", exposed)
         lines = announcement(self._settings, addresses, self._state, self._consent, links, serving.loop_name())
@@ -146,7 +153,8 @@ class ServingRun:
 
     def _add(self, exchange: LogEntry) -> None:
         for part in self._parts:
-            part.add(exchange)
+            with _isolated(part):
+                part.add(exchange)
         self._output.log(exchange)
 
     def _progress(self) -> str | None:
@@ -163,7 +171,8 @@ class Used(NamedTuple):
 class UnusedRules(RunPart):
     """Names the recorded rules that have answered in no process. Rules of two banks with the same id count as one."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
         self._engine: Engine | None = None
         self._used: set[str] = set()
 
@@ -221,6 +230,16 @@ class _Output:
     def close(self) -> None:
         if self._lines:
             self._lines.close()
+
+
+@contextmanager
+def _isolated(part: object) -> Iterator[None]:
+    """A part that fails costs what it would have done, and nothing else."""
+    try:
+        yield
+    except Exception:
+        kind: Any = part if hasattr(part, "__qualname__") else type(part)
+        logger.exception("a part of the run failed: %s.%s", kind.__module__, kind.__qualname__)
 
 
 @contextmanager

@@ -1,19 +1,23 @@
-"""What a feature, or a plugin, does in a run of `serve`."""
+"""How features and plugins take part in a run of `serve`."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from xs2a_sandbox.config import Settings
     from xs2a_sandbox.engine import Engine
     from xs2a_sandbox.journal.log_line import LogEntry
 
 
 class RunPart:
-    """Told of a run of `serve` as it goes. Each method may be left as it is.
+    """Is told of a run of `serve` as it goes; override what you need.
 
-    With several workers each has its own parts, and so has who supervises them: there only `links` and `sum_up` are
-    called.
+    With several workers each process has its own parts. In the process that supervises them only `links` and `sum_up`
+    are called. A part that raises an exception is logged, and the run goes on.
     """
+
+    def __init__(self, settings: "Settings") -> None:
+        self.settings = settings
 
     def begin(self, engine: "Engine", say: Callable[[str], None]) -> None:
         """Called once the engine is built, before it answers; `say` writes a line of text at any time."""
@@ -37,7 +41,7 @@ class RunPart:
         return ()
 
     def result(self) -> Any:
-        """What `sum_up` needs to know of this process; it can be pickled."""
+        """What `sum_up` needs of this process, as a value that pickle can write; must not fail."""
         return None
 
     def sum_up(self, results: Sequence[Any]) -> Iterable[str]:

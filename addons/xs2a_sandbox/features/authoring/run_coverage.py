@@ -10,7 +10,7 @@ from xs2a_sandbox.journal.log_line import LogEntry
 
 class RunCoverage(RunPart):
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        super().__init__(settings)
         self._tally = CoverageTally()
 
     def add(self, exchange: LogEntry) -> None:
@@ -20,11 +20,11 @@ class RunCoverage(RunPart):
         return self._tally
 
     def sum_up(self, results: Sequence[CoverageTally]) -> Iterator[str]:
-        if self._settings.coverage:
+        if self.settings.coverage:
             from xs2a_sandbox.features.authoring.commands import show_coverage
 
             tally = CoverageTally()
             for of_process in results:
                 tally.include(of_process)
-            show_coverage(self._settings, (), tally, self._settings.log_format, err=True)
+            show_coverage(self.settings, (), tally, self.settings.log_format, err=True)
         return iter(())

@@ -11,7 +11,7 @@ from xs2a_sandbox.errors import ConfigError
 
 class RunComparison(RunPart):
     def __init__(self, settings: Settings) -> None:
-        self._files = settings.report
+        super().__init__(settings)
         self._live: LiveReport | None = None
 
     def begin(self, engine: Engine, say: Callable[[str], None]) -> None:
@@ -23,7 +23,7 @@ class RunComparison(RunPart):
         if self._live is None:
             return
         yield from self._live.end()
-        for file in self._files:
+        for file in self.settings.report:
             from xs2a_sandbox.features.compare.reports import files
 
             try:
@@ -31,5 +31,5 @@ class RunComparison(RunPart):
                 yield f"  report: {file}"
             except ConfigError as error:
                 yield f"  {error}"
-        if self._files and (cut := self._live.describe_cut()):
+        if self.settings.report and (cut := self._live.describe_cut()):
             yield f"  {cut}"

@@ -103,11 +103,8 @@ class Console:
 class RunConsole(RunPart):
     """The console of a run of `serve`, and the link that signs in to it."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
     def open(self, engine: Engine, base_url: str, run: str) -> None:
-        engine.use(console=Console(engine, self._settings, base_url, run))
+        engine.use(console=Console(engine, self.settings, base_url, run))
 
     def links(self, base_url: str, token: str) -> dict[str, str]:
         return {"console": sign_in.link(base_url, token)}

@@ -13,6 +13,7 @@ from xs2a_sandbox.wording import say_count
 
 class RunRecording(RunPart):
     def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
         self._engine: Engine | None = None
         self._requests: set[tuple[str, str]] = set()
 
