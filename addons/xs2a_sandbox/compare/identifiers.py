@@ -25,8 +25,8 @@ _MOST_ADDRESSES = 20
 class Counterparts:
     """Pairs of identifiers. A side's `base` is the URL that its own absolute links begin with.
 
-    An identifier has one counterpart for good, UUIDs too, but for what `learn_created` says is new. `on_learn` is
-    told of each.
+    An identifier, be it a UUID, keeps its counterpart, unless `learn_created` says that there is a new one. `on_learn`
+    is told of each pair.
     """
 
     def __init__(

@@ -208,7 +208,7 @@ class RealBank:
         return BankDestination(self.url, typed, path + typed)
 
     def mode_of(self, segments: Sequence[str]) -> str:
-        """The mode of a path that begins where its operation begins; without a URL, only one that asks nobody."""
+        """The mode of a path, without what stands before the operation. Without a URL it is one that asks no bank."""
         mode = self._pick_mode(segments)
         return "simulate" if self.url is None and find_mode(mode).asks_bank else mode
 

@@ -309,7 +309,10 @@ class Schema:
         return [self._read_error(error, len(error.instance_path)) for error in self._validator.iter_errors(value)]
 
     def _read_error(self, error: Any, depth: int) -> SchemaError:
-        """Reads an error of jsonschema-rs, which gives one for each member that is missing."""
+        """Reads an error of jsonschema-rs, which gives one for each member that is missing.
+
+        `depth` is that of `SchemaError`.
+        """
         detail, place, path = error.kind.as_dict(), tuple(error.instance_path), list(error.schema_path)
         if is_name := "error" in detail:
             error = detail["error"]
@@ -385,7 +388,11 @@ def _meta_schema() -> Schema:
 
 
 def _pick_meant(error: SchemaError) -> Iterator[SchemaError]:
-    """The mistakes of the one branch for such a type, where there is just one; else the error, for each name anew."""
+    """The errors to tell of in place of one.
+
+    Of branches, where only one is for a value of this type, these are the errors in it. Of members that must not be
+    there it is one for each member.
+    """
     branches = [branch for branch in error.branches if not any(inner.keyword == "type" for inner in branch)]
     if len(branches) != 1:
         names = list_unexpected(error)

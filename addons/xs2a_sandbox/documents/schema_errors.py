@@ -60,7 +60,8 @@ class Complaint(NamedTuple):
 class SchemaError:
     """A value that a schema does not accept.
 
-    - `place`: the pointer of the value, so many steps deep (`depth`) as the value that an error of branches is about
+    - `place`: the pointer of the value
+    - `depth`: how many steps the value is below that of the error whose branch this one is in, or below the root
     - `keyword`, `rule`: what it breaks; no keyword where nothing at all may stand there
     - `schema`: what the keyword stands in
     - `is_name`: the value is the name of a member
@@ -85,7 +86,11 @@ def list_unexpected(error: SchemaError) -> list[str]:
 
 
 def first_of(errors: Iterable[SchemaError]) -> SchemaError:
-    """The error to tell of: the outermost, rather a keyword than a choice of branches, and of these the one meant."""
+    """The error to tell of where only one is told.
+
+    It is the outermost one, and of these one that is not about branches. Of an error about branches it is the error
+    inside the branch that was probably meant.
+    """
     best = max(errors, key=lambda error: (*_relevance(error), _order(error)))
     while best.branches and any(best.branches):
         first, *others = sorted((error for branch in best.branches for error in branch), key=_relevance)[:2]
@@ -103,7 +108,7 @@ def _relevance(error: SchemaError) -> tuple[Any, ...]:
 
 
 def _order(error: SchemaError) -> int:
-    """Of keywords of one schema the first is told."""
+    """Larger for a keyword that stands earlier in its schema: that one is told."""
     keywords = list(error.schema) if isinstance(error.schema, dict) else []
     return -keywords.index(error.keyword) if error.keyword in keywords else 0
 

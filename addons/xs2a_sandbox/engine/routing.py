@@ -50,7 +50,7 @@ class Routing:
     may_be_personal: bool
 
     def find(self, request: Request, *, is_twin: bool = False) -> Route:
-        """The route; if nobody answers the request, its destination raises the error. Never raises itself."""
+        """Finds the route. It raises nothing: for a request that has no answer, the destination raises the error."""
         target, session = Target((), ()), DEFAULT
         segments: tuple[str, ...] = ()
         try:
@@ -104,7 +104,7 @@ class Routing:
         is_own = is_own_path(target.segments)
         warnings: tuple[str, ...] = ()
         if not mode.heeds_faults and self.prefers and request.headers.get(PREFER) is not None:
-            what = "what goes to a bank is left as it is" if mode.asks_bank else "nobody heeds it"
+            what = "what goes to a bank is left as it is" if mode.asks_bank else "this mode ignores it"
             warnings = (f"{PREFER} means nothing in mode {mode.name}: {what}",)
         return Route(
             request,

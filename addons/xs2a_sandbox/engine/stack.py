@@ -152,7 +152,7 @@ class Stack:
         return await self.refusing(self.routing.find(request, is_twin=True))
 
     def _added_modes(self, parts: Parts) -> Iterator[tuple[str, Destination]]:
-        """Those of plugins. Raises ConfigError for one that cannot be made, or that the sandbox has itself."""
+        """The modes of plugins. Raises ConfigError for one that cannot be made, or whose name the sandbox uses."""
         for mode in plugins().collect("modes"):
             if mode.name in MODES:
                 raise ConfigError(f"a plugin has a mode {mode.name}, which is there already: give it another name")

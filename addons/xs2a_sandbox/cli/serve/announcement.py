@@ -34,13 +34,13 @@ def announcement(
     if settings.log_format == "json":
         return json.dumps(
             {
-                "console": None,
-                **links,
                 "proxy": addresses.proxy,
                 "direct": addresses.direct,
                 "tls": addresses.tls,
                 "ca_file": str(addresses.ca_file),
                 "state": state,
+                "console": None,
+                **links,
                 "loop": loop,
                 "frozen_at": settings.frozen_at.isoformat() if settings.frozen_at else None,
                 "quirks": [file.stem for file in settings.quirk],

@@ -32,7 +32,7 @@ class Command:
         return shlex.join(self.words)
 
     def run(self, addresses: Mapping[str, str], scratch: Path, seconds: float, stop: threading.Event) -> "Ended":
-        """Runs it to its end, which comes after so many `seconds` at the latest, or once somebody wants it to `stop`.
+        """Runs it until it ends, for `seconds` at most, or until `stop` is set.
 
         Raises UserMistake, and Stopped for a run that was cut short.
         """
