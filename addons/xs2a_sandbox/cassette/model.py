@@ -246,6 +246,8 @@ class Cassette:
     is_quirk: bool = False
     sca_pages: ScaPages | None = None
     signatures: SignatureRules | None = None
+    sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What it says for all operations, by section."""
     origin: SourcePlace | None = None
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 from xs2a_sandbox.cassette.amend import compile_amendment
 from xs2a_sandbox.cassette.answers import Report, ResponseTemplate, compile_action, compile_answer, compile_effect
 from xs2a_sandbox.cassette.dialect import sca_pages
+from xs2a_sandbox.cassette.dialect.sections import SECTIONS
 from xs2a_sandbox.cassette.evaluation.expressions import (
     ERROR_ROOTS,
     RESULT_ROOTS,
@@ -96,6 +97,7 @@ class _Reader:
             value.get("quirk", False),
             self.sca_pages(value["sca_pages"]) if "sca_pages" in value else None,
             SignatureRules.read(value["signatures"]) if "signatures" in value else None,
+            {name: value[name] for name in SECTIONS if name in value},
             SourcePlace(self.document, ()),
         )
 

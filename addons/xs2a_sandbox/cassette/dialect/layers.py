@@ -9,6 +9,7 @@ from xs2a_sandbox.cassette.dialect import error_table, quirks, references, reque
 from xs2a_sandbox.cassette.dialect.foundation import Foundation, foundation
 from xs2a_sandbox.cassette.dialect.layer_files import Layer, folder_of, read_layers, read_path
 from xs2a_sandbox.cassette.dialect.overlap import Rank, clashes, find_shadowed, overlaps
+from xs2a_sandbox.cassette.dialect.sections import Sections
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.model import (
     Cassette,
@@ -171,6 +172,7 @@ class _Merge:
         self.every_error: ResponseTemplate | None = None
         self.sca_pages = ScaPages()
         self.signatures = USUAL
+        self.sections = Sections()
         self.mistaken: list[Problem] = []
         """The problems with options that layers give handlers."""
         self._every_request = Requirement()
@@ -204,6 +206,7 @@ class _Merge:
         self.rules |= rules
         self.errors |= _collect_unique("error", ((entry.name, entry) for c in layer for entry in c.errors), problems)
         problems += _twice(layer)
+        problems += self.sections.lay(layer)
         for cassette in layer:
             self._every_request = cassette.every_request or self._every_request
             self.every_answer = cassette.every_answer or self.every_answer
