@@ -42,9 +42,9 @@ def test_a_copy_of_the_bundled_dialect_is_clean(dialect: Path) -> None:
     [
         (
             "payments.yaml",
-            "with: {service: payments}",
-            "with: {servcie: payments}",
-            "unknown-key: unknown key servcie; did you mean service?",
+            "input: {service: payments}",
+            "input: {servcie: payments}",
+            "unknown-input: the handler payments.initiate does not take 'servcie'; did you mean service?",
         ),
         ("accounts.yaml", "      lists: {", "      list: {", "unknown-key: unknown key list; did you mean lists?"),
         ("authorisations.yaml", "{family: consent}", "{family: consents}", "did you mean consent?"),
@@ -116,10 +116,10 @@ def test_a_copy_of_the_bundled_dialect_is_clean(dialect: Path) -> None:
             "where: the path /v1/consents has no parameter consentId",
         ),
         (
-            "consents.yaml",
-            "path: /v1/consents/{consentId}/status",
-            "path: /v1/consents/{id}/status",
-            "where: the handler consents.status reads the path parameter consentId, which /v1/consents/{id}/status",
+            "baskets.yaml",
+            "path: /v1/signing-baskets/{basketId}/status",
+            "path: /v1/signing-baskets/{id}/status",
+            "missing-input: the handler baskets.read needs the input basket, and this path does not have",
         ),
         (
             "payments.yaml",

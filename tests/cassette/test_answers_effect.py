@@ -160,6 +160,7 @@ def test_an_operations_values_are_there_for_what_it_answers_to_a_rules_handler(t
         "path": "/v1/consents/{consentId}",
         "let": {"who": "operation"},
         "handler": "consents.status",
+        "input": {"consent": "{{ path.consentId }}"},
         "respond": {"body": "{{ let.who }}"},
     }
     bank = {**BANK, "operations": [operation], "errors": {**BANK["errors"], "consent-unknown": error}}

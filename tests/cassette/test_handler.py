@@ -58,21 +58,21 @@ def problems(directory: Path, handler: str, rest: str = "", match: str = "{opera
             ['8:29 wrong-value: must be "booked", "pending" or "information", not "boked"; did you mean booked?'],
         ),
         (
-            "consents.read",
+            "baskets.read",
             "respond: {status: 204}",
-            "{path: '/mine/{consentID}'}",
+            "{path: '/mine/{basketID}'}",
             [
-                "7:14 where: the handler consents.read reads the path parameter consentId, "
-                "which /mine/{consentID} does not have"
+                "7:14 missing-input: the handler baskets.read needs the input basket, and this path does not have "
+                "the path parameter basketId: say under `input` where requests have it"
             ],
         ),
         (
             "payments.read",
-            "with: {service: payments}\n        respond: {status: 204}",
+            "input: {service: payments}\n        respond: {status: 204}",
             "{path: '/mine/{paymentId}'}",
             [
-                "7:14 where: the handler payments.read reads the path parameter product, "
-                "which /mine/{paymentId} does not have"
+                "7:14 missing-input: the handler payments.read needs the input product, and this path does not have "
+                "the path parameter product: say under `input` where requests have it"
             ],
         ),
         (
@@ -97,7 +97,7 @@ def problems(directory: Path, handler: str, rest: str = "", match: str = "{opera
         ("accounts.list", "respond: {status: 204}", "{operation: account-list}", []),
         (
             "payments.read",
-            "with: {service: payments, product: mine}\n        respond: {status: 204}",
+            "input: {service: payments, product: mine}\n        respond: {status: 204}",
             "{path: '/x/{paymentId}'}",
             [],
         ),

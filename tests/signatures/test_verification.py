@@ -16,7 +16,7 @@ from xs2a_sandbox.http import Headers, digest
 from xs2a_sandbox.signatures import keys, verification
 from xs2a_sandbox.signatures.keys import EC, PKCS1, PSS, Scheme
 from xs2a_sandbox.signatures.mistakes import SignatureMistake
-from xs2a_sandbox.signatures.rules import USUAL
+from xs2a_sandbox.signatures.rules import bundled_rules
 from xs2a_sandbox.signatures.signing_string import SignedMessage
 
 BODY = b'{"amount": "1.00", "name": "\xc3\xb6"}'
@@ -32,7 +32,7 @@ FORMS = ("signature", "jws")
 
 def judged(headers: dict[str, str], body: bytes = BODY, **options: Any) -> SignatureMistake | None:
     message = SignedMessage(Headers(headers.items()), body, "POST", TARGET, f"http://bank.example{TARGET}")
-    return verification.mistake(message, USUAL, options.pop("times", [NOW]), **options)
+    return verification.mistake(message, bundled_rules(), options.pop("times", [NOW]), **options)
 
 
 def refused(headers: dict[str, str], body: bytes = BODY, **options: Any) -> SignatureMistake:

@@ -35,13 +35,19 @@ class Notes:
         options = {text.removeprefix("with.") for text in call.read if text.startswith("with.")}
         raises = {error.name} if error else set()
         for kind, noted, declared_names in (
-            (self.reads, reads, set(map(str, declared.reads))),
+            (self.reads, reads, {*map(str, declared.reads), *handler.inputs, *_places(handler, call)}),
             (self.raises, raises, {*declared.raises, "internal"}),
             (self.returns, set(_members(handler, result)), set(handler.returns)),
             (self.options, options, set(handler.options)),
         ):
             kind.setdefault(handler.name, set()).update(noted)
             self.undeclared += [f"{handler.name}: {name}" for name in sorted(noted - declared_names)]
+
+
+def _places(handler: Handler, call: "NotedCall") -> set[str]:
+    """Where the handler's inputs are."""
+    sources = (call.inputs[name] for name in handler.inputs if name in call.inputs)
+    return {str(place.part) for source in sources for place in source.places}
 
 
 def _members(handler: Handler, result: Mapping[str, Any]) -> Iterator[str]:
@@ -85,6 +91,14 @@ class NotedCall:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.call, name)
+
+    def take(self, input: str) -> Any:
+        self.read.add(input)
+        return self.call.take(input)
+
+    def need(self, input: str) -> Any:
+        self.read.add(input)
+        return self.call.need(input)
 
     @property
     def body(self) -> Any:

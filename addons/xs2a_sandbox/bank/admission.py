@@ -7,6 +7,7 @@ from xs2a_sandbox.bank import client_certificate, presented_token, request_rules
 from xs2a_sandbox.bank.client_certificate import ReadTrust
 from xs2a_sandbox.bank.handlers import token
 from xs2a_sandbox.cassette import Call, Operation
+from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import digest
 from xs2a_sandbox.plugins import plugins
@@ -21,7 +22,7 @@ class Check:
     judge: Callable[[Call, Operation], BankError | None]
 
 
-def check(call: Call, operation: Operation, signatures: SignatureRules, trust: ReadTrust) -> None:
+def check(call: Call, operation: Operation, signatures: SignatureRules, trust: ReadTrust, schemas: Schemas) -> None:
     """Raises BankError, or has the call note it where a check only warns. Certificates are judged by `trust`."""
     if operation.is_for_browsers:
         return
@@ -37,9 +38,10 @@ def check(call: Call, operation: Operation, signatures: SignatureRules, trust: R
     if call.judges("token"):
         _object(call, "token", [presented_token.refusal(call)])
     if call.judges("redirect"):
-        _object(call, "redirect", request_rules.redirect_mistakes(call))
-    if call.judges("validity"):
-        _object(call, "validity", request_rules.validity_mistakes(call, operation))
+        _object(call, "redirect", request_rules.redirect_mistakes(call, operation))
+    for name in operation.checks:
+        if call.judges(name):
+            _object(call, name, request_rules.mistakes(call, name, operation, schemas))
     for added in plugins().collect("checks"):
         if call.judges(added.name):
             _object(call, added.name, [added.judge(call, operation)])

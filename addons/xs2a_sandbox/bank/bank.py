@@ -98,7 +98,7 @@ class Bank:
         urls = (real.url, *(rule.tape.bank for rule in interface.rules if rule.tape))
         self._prefixes = {split_target(urlsplit(url).path).segments for url in urls if url} - {()}
         self._diagnose = diagnose
-        self._admit = partial(admission.check, signatures=interface.signatures, trust=trust)
+        self._admit = partial(admission.check, signatures=interface.signatures, trust=trust, schemas=schemas)
 
     def _use(self, interface: Interface) -> None:
         self.interface = interface
@@ -283,6 +283,7 @@ class Bank:
         behaviour = by.behaviour
         default = operation.behaviour if operation else behaviour
         call.options = behaviour.options if behaviour.options is not None else (default.options or {})
+        call.inputs = behaviour.inputs or call.inputs
         scope = call.scope()
         answers = behaviour.respond
         if behaviour.handler:

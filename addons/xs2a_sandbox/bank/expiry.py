@@ -1,6 +1,5 @@
 """Lets the consent or the access token that a request relies on expire before its time."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
@@ -12,7 +11,7 @@ from xs2a_sandbox.documents.formats import as_kept
 _EVENT = "validUntil passes"
 
 
-def expire(call: Call, what: Literal["consent", "token"], path: Mapping[str, str]) -> bool:
+def expire(call: Call, what: Literal["consent", "token"]) -> bool:
     """Says whether the request names one that is still good; it is not any more."""
     if what == "token":
         secret = call.headers.get("authorization", "").partition(" ")[2].strip()
@@ -23,5 +22,5 @@ def expire(call: Call, what: Literal["consent", "token"], path: Mapping[str, str
             return False
         call.state.put(TOKENS, secret, {**kept, "expires": now.isoformat()})
         return True
-    id = path.get("consentId") or call.headers.get("consent-id")
+    id = call.take("consent")
     return id is not None and move(call, FAMILIES["consent"], as_kept(id), _EVENT)

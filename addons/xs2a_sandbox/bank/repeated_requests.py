@@ -1,4 +1,4 @@
-"""The check of repeated requests: the X-Request-ID of a payment that was initiated gives that payment once more."""
+"""The check of repeated requests: the id of a request that has initiated a payment gives that payment once more."""
 
 import hashlib
 
@@ -22,7 +22,8 @@ def find_earlier(call: Call) -> Response | None:
     if kept is None:
         return None
     if kept["request"] != _request(call):
-        text = "X-Request-ID is that of another payment: every request has an id of its own, the same one repeated"
+        name = call.name_of("once")
+        text = f"{name} is that of another payment: every request has an id of its own, the same one repeated"
         call.object("idempotency", BankError("format-error", expected=text))
         return None
     if not call.refuses("idempotency"):
@@ -43,7 +44,7 @@ def keep(call: Call, response: Response) -> None:
 
 
 def _id(call: Call) -> str:
-    return call.headers.get("x-request-id", "").lower()
+    return str(call.take("once") or "").lower()
 
 
 def _request(call: Call) -> str:

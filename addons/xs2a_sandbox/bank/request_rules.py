@@ -1,43 +1,30 @@
-"""The checks of what a request says beside what it is for: where customers go back to, wishes, facts about them."""
+"""The checks of where a request sends customers back to, and of what else its dialect has strict banks look at."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from xs2a_sandbox.bank.handlers.inputs import NOK_REDIRECT_URI, PREFERS_REDIRECT, REDIRECT_URI, read_wish
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.bank.presented_token import client_of
-from xs2a_sandbox.cassette import Call, Operation
-from xs2a_sandbox.documents.formats import is_uuid
+from xs2a_sandbox.cassette import Call, Operation, requirements
+from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import BankError
 
-_CREATES_CONSENT = "consents.create"
-_REDIRECTS = ("TPP-Redirect-URI", "TPP-Nok-Redirect-URI")
-_WISHES = (
-    "TPP-Redirect-Preferred",
-    "TPP-Decoupled-Preferred",
-    "TPP-Explicit-Authorisation-Preferred",
-    "TPP-Rejection-NoFunds-Preferred",
-)
-_NUMBER = r"[-+]?[0-9]+(\.[0-9]+)?"
-_FACTS: Mapping[str, tuple[Callable[[str], Any], str]] = {
-    "PSU-IP-Port": (lambda text: re.fullmatch(r"[1-9][0-9]{0,4}", text) and int(text) <= 65535, "a port"),
-    "PSU-Http-Method": (re.compile("GET|POST|PUT|PATCH|DELETE").fullmatch, "GET, POST, PUT, PATCH or DELETE"),
-    "PSU-Device-ID": (is_uuid, "a UUID"),
-    "PSU-Geo-Location": (re.compile(f"GEO:{_NUMBER};{_NUMBER}").fullmatch, "such as GEO:52.506931;13.144558"),
-}
-"""Headers about the customer's device, each with its form."""
 
-
-def redirect_mistakes(call: Call) -> Iterator[BankError]:
+def redirect_mistakes(call: Call, operation: Operation) -> Iterator[BankError]:
     """The mistakes in where the customer is sent back to, and in the wishes for it."""
-    wish = call.headers.get("tpp-redirect-preferred", "").lower()
-    if wish == "true" and call.request.method == "POST" and "tpp-redirect-uri" not in call.headers:
-        yield _mistake("TPP-Redirect-Preferred is true: the header TPP-Redirect-URI has to say where customers go back")
+    handler = collect_handlers().get(operation.behaviour.handler or "")
+    sends_back = handler is not None and REDIRECT_URI in handler.takes
+    if sends_back and read_wish(call, PREFERS_REDIRECT) and call.take("redirect_uri") is None:
+        text = f"{call.place_of('redirect_uri')} has to say where customers go back"
+        yield BankError("format-error", expected=f"{call.name_of('prefers_redirect')} is true: {text}")
     client = call.state.get("clients", client_of(call) or "") or {}
     if not (own := client.get("redirectUris")):
         return
-    for name in _REDIRECTS:
-        if (uri := call.headers.get(name.lower())) and not any(_is_below(uri, uri_of_client) for uri_of_client in own):
-            yield _mistake(f"the header {name} must be an address that the client has registered: {', '.join(own)}")
+    for input in (REDIRECT_URI.name, NOK_REDIRECT_URI.name):
+        if (uri := call.take(input)) and not any(_is_below(uri, uri_of_client) for uri_of_client in own):
+            text = f"{call.place_of(input)} must be an address that the client has registered: {', '.join(own)}"
+            yield BankError("format-error", path=call.pointer_of(input), expected=text)
 
 
 def _is_below(uri: str, registered: str) -> bool:
@@ -47,24 +34,10 @@ def _is_below(uri: str, registered: str) -> bool:
     return uri.startswith(registered) and not climbs and (not rest or registered.endswith("/") or rest[0] in "/?")
 
 
-def validity_mistakes(call: Call, operation: Operation) -> Iterator[BankError]:
-    """The mistakes in what is said of customer and consent that the documented interface does not look at."""
-    for name in _WISHES:
-        if call.headers.get(name.lower(), "true").lower() not in ("true", "false"):
-            yield _mistake(f"the header {name} must be true or false")
-    for name, (fits, expected) in _FACTS.items():
-        value = call.headers.get(name.lower())
-        if value is not None and not fits(value):
-            yield _mistake(f"the header {name} must be {expected}")
-    body = call.body_or_null if operation.behaviour.handler == _CREATES_CONSENT else None
-    if not isinstance(body, dict):
-        return
-    if body.get("recurringIndicator") is False and body.get("frequencyPerDay") not in (None, 1):
-        text = "a consent that is not recurring has a frequencyPerDay of 1"
-        yield BankError("format-error", path="/frequencyPerDay", expected=text)
-    if body.get("combinedServiceIndicator") is True:
-        yield BankError("sessions-not-supported", path="/combinedServiceIndicator")
-
-
-def _mistake(text: str) -> BankError:
-    return BankError("format-error", expected=text)
+def mistakes(call: Call, check: str, operation: Operation, schemas: Schemas) -> Iterator[BankError]:
+    """All that the dialect says of this check and the request does not meet."""
+    for requirement in operation.checks.get(check, ()):
+        try:
+            requirements.check(requirement, call, schemas)
+        except BankError as error:
+            yield error

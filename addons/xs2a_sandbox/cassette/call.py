@@ -16,6 +16,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import Scope
 from xs2a_sandbox.cassette.evaluation.id_form import UUID as UUID_FORM
 from xs2a_sandbox.cassette.evaluation.id_form import as_uuid, make_id
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work
+from xs2a_sandbox.cassette.inputs import Place, Source
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config.checks import NONE, Checks
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from xs2a_sandbox.tpp.certificate import TppCertificate
 
 MAX_DEPTH = 64
+NO_INPUTS: Mapping[str, Source] = {}
 _LAST_NUMBER = ("_session", "number")
 
 
@@ -51,15 +53,15 @@ class Call:
     """A request as handlers and expressions look at it.
 
     `self_path` is the path from `/v1` on, without trailing slash; `path` holds its parameters;
-    `options` is what the operation or rule says under `with`; `static` keeps accounts as the test data has them;
-    `sca` are, by family, the options of the operations that start an authorisation; `checks` what is judged beyond
+    `options` is what the operation or rule says under `with`; `inputs` say where the request has what handlers take;
+    `static` keeps accounts as the test data has them; `sca` are, by family, the options of the operations that start an authorisation; `checks` what is judged beyond
     what the documented interface refuses, and `objections` what of that would have been refused. `drew` says that an id
     or a secret was made up.
     """
 
     __slots__ = (
-        "_body", "_client", "_members", "_queries", "_warnings", "checks", "clock", "drew", "objections", "operation",
-        "options", "path", "query", "request", "sca", "segments", "session", "state", "static",
+        "_body", "_client", "_members", "_queries", "_warnings", "checks", "clock", "drew", "inputs", "objections",
+        "operation", "options", "path", "query", "request", "sca", "segments", "session", "state", "static",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +74,7 @@ class Call:
         *,
         static: bool = False,
         sca: Mapping[str, Mapping[str, Any]] | None = None,
+        inputs: Mapping[str, Source] = NO_INPUTS,
         checks: Checks = NONE,
     ) -> None:
         self.request = request
@@ -87,6 +90,7 @@ class Call:
         self.operation: str | None = None
         self.path: dict[str, str] = {}
         self.options: Mapping[str, Any] = {}
+        self.inputs = inputs
         self._queries = target.query
         self.query = dict(reversed(target.query)) if target.query else {}
         self._body: tuple[Any, ...] | BankError | None = None
@@ -97,7 +101,7 @@ class Call:
     def with_request(self, request: Request, target: Target) -> "Call":
         """The same call, of another request."""
         sides = self.session, self.clock, self.state
-        other = Call(request, target, *sides, static=self.static, sca=self.sca, checks=self.checks)
+        other = Call(request, target, *sides, static=self.static, sca=self.sca, inputs=self.inputs, checks=self.checks)
         other.operation, other.path = self.operation, self.path
         return other
 
@@ -131,6 +135,48 @@ class Call:
             return self.body
         except BankError:
             return None
+
+    @property
+    def sent(self) -> Any:
+        """The JSON body, null where none was sent. Raises BankError for something else."""
+        return self.body if self.request.body.strip() else None
+
+    def take(self, input: str) -> Any:
+        """What a handler takes under that name; null where the request does not have it. Raises BankError."""
+        source = self.inputs.get(input)
+        return source.read(self) if source else None
+
+    def need(self, input: str) -> Any:
+        """The same. Raises BankError `format-error` where the request does not have it."""
+        if (value := self.take(input)) is None:
+            place = self.place_of(input)
+            raise BankError("format-error", path=self.pointer_of(input), expected=f"{place} is missing")
+        return value
+
+    def find_all(self, input: str) -> Iterator[Any]:
+        """What the request has in any of the places where that input may be."""
+        source = self.inputs.get(input)
+        found = (alternative.read(self) for alternative in source.alternatives) if source else ()
+        return (value for value in found if value)
+
+    def place_of(self, input: str) -> str:
+        """Where the input belongs, in words, such as `the header Consent-ID`."""
+        return " or ".join(place.in_words for place in self._places(input)) or f"the {input}"
+
+    def name_of(self, input: str) -> str:
+        """The name of the header, parameter or member that it is."""
+        return " or ".join(place.name for place in self._places(input)) or input
+
+    def pointer_of(self, input: str, below: str = "") -> str | None:
+        """The JSON Pointer to it, or to what stands below it; None where it is not in the body."""
+        place = next((place.part for place in self._places(input) if place.part.part == "body"), None)
+        return place.name + below if place else None
+
+    def _places(self, input: str) -> Sequence[Place]:
+        """All but the parameters of other paths."""
+        source = self.inputs.get(input)
+        places = source.places if source else ()
+        return [place for place in places if place.part.part != "where" or place.part.name in self.path]
 
     @property
     def members(self) -> Member | None:

@@ -1,6 +1,6 @@
 """Handlers: domain logic that cassettes name, each with a declaration of what it reads, returns, raises and takes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from string import Formatter
@@ -29,12 +29,28 @@ class ReadsAndRaises:
 
 
 @dataclass(frozen=True, slots=True)
+class Input:
+    """One thing that a handler takes of the request, from where the dialect (`request`) or operation (`input`) has it.
+
+    Without one that `is_needed` it cannot work.
+    """
+
+    name: str
+    doc: str
+    is_needed: bool = False
+
+    @property
+    def needed(self) -> "Input":
+        return replace(self, is_needed=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """One key of `with`; `schema` is the JSON Schema of its value, `default` what it is where it is left out.
 
     A `shared` one that a rule leaves out is that of the operation with the same handler. Of a `template`, which names
-    path parameters and these words in braces, nothing else can be filled in. `deeds` come with the option, where it is
-    set, and `choices` with some of its values; `instead` is what is not read then.
+    path parameters and these words in braces, nothing else can be filled in. Where it is set, the handler `takes`
+    more, and does its `deeds`; `choices` come with some of its values; `instead` is what is not read then.
     """
 
     doc: str
@@ -43,6 +59,7 @@ class Option:
     shared: bool = False
     default: Any = None
     template: frozenset[str] | None = None
+    takes: tuple[Input, ...] = ()
     deeds: ReadsAndRaises = ReadsAndRaises()
     choices: Mapping[str, ReadsAndRaises] = field(default_factory=dict)
     instead: Parts = frozenset()
@@ -53,8 +70,8 @@ class Handler:
     """Answers a call with its result as plain data, or raises a BankError.
 
     An action is one that effects name (`do`), whose options may be computed. It `raises` no other errors than these
-    and those of its options, beside `internal`; of the request it reads nothing else; `returns` are the members of its
-    result, and members of those, as `payment.creditorName`.
+    and those of its options, beside `internal`; of the request it takes and reads nothing else; `returns` are the
+    members of its result, and members of those, as `payment.creditorName`.
     """
 
     name: str
@@ -63,6 +80,7 @@ class Handler:
     deeds: ReadsAndRaises
     returns: tuple[str, ...]
     options: Mapping[str, Option]
+    takes: tuple[Input, ...] = ()
     is_action: bool = False
     shares: str | None = None
     """The handler whose operation's options count, where a shared one is left out; its own when there is none."""
@@ -79,6 +97,12 @@ class Handler:
                 reads = (reads | option.deeds.reads | chosen.reads) - option.instead
                 raises = raises | option.deeds.raises | chosen.raises
         return ReadsAndRaises(reads, raises)
+
+    @cached_property
+    def inputs(self) -> Mapping[str, Input]:
+        """All that it can take, by name."""
+        more = (input for option in self.options.values() for input in option.takes)
+        return {input.name: input for input in (*self.takes, *more)}
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
@@ -119,6 +143,7 @@ def deeds(reads: str = "", raises: str = "") -> ReadsAndRaises:
 def handler(
     name: str,
     *,
+    takes: Sequence[Input] = (),
     reads: str = "",
     raises: str = "",
     returns: str = "",
@@ -128,7 +153,7 @@ def handler(
 
     def declare(run: Callable[[Call], dict[str, Any]]) -> Handler:
         doc = " ".join((run.__doc__ or "").split())
-        return Handler(name, run, doc, deeds(reads, raises), tuple(returns.split()), options or {})
+        return Handler(name, run, doc, deeds(reads, raises), tuple(returns.split()), options or {}, tuple(takes))
 
     return declare
 

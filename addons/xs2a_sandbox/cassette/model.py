@@ -11,11 +11,11 @@ from typing import Any, Literal
 from xs2a_sandbox.cassette.amend import Amendment
 from xs2a_sandbox.cassette.answers import Action, Effect, ResponseTemplate
 from xs2a_sandbox.cassette.evaluation.expressions import Render, Scope
+from xs2a_sandbox.cassette.inputs import Source
 from xs2a_sandbox.cassette.matchers import WHEN_STRENGTH, Constraint
 from xs2a_sandbox.cassette.path_pattern import Pattern
 from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem
-from xs2a_sandbox.signatures.rules import SignatureRules
 
 Pointer = tuple[str | int, ...]
 
@@ -91,7 +91,8 @@ class Requirement:
 class Behaviour:
     """The way to an answer: `respond` alone, a `sequence`, a `handler` shaped by `respond`, or the real bank.
 
-    A rule with `amend` gives none: it changes that of whoever answers.
+    A rule with `amend` gives none: it changes that of whoever answers. `inputs` are those of the dialect, and over them
+    its own.
     """
 
     respond: tuple[ResponseTemplate, ...] = ()
@@ -99,6 +100,7 @@ class Behaviour:
     on_exhausted: Literal["repeat_last", "restart", "fail"] = "repeat_last"
     handler: str | None = None
     options: Mapping[str, Any] | None = None
+    inputs: Mapping[str, Source] = field(default_factory=dict)
     bank: bool = False
     answers: Mapping[str, str] | None = None
     effects: tuple[Effect | Action, ...] = ()
@@ -125,6 +127,8 @@ class Operation:
     origin: SourcePlace
     roles: tuple[str, ...] = ()
     is_for_browsers: bool = False
+    checks: Mapping[str, tuple[Requirement, ...]] = field(default_factory=dict)
+    """What banks that make a check look at, too, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +249,8 @@ class Cassette:
     """Options for single operations of the layers below, by id, in such a cassette."""
     is_quirk: bool = False
     sca_pages: ScaPages | None = None
-    signatures: SignatureRules | None = None
+    checks: Mapping[str, tuple[Requirement, ...]] = field(default_factory=dict)
+    """What every operation has of these."""
     sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What it says for all operations, by section."""
     origin: SourcePlace | None = None

@@ -21,6 +21,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
     compile_text,
     compile_value,
 )
+from xs2a_sandbox.cassette.inputs import compile_sources
 from xs2a_sandbox.cassette.matchers import OPERATORS, Constraint, Part, RequestPart, constrain, operands
 from xs2a_sandbox.cassette.model import (
     Behaviour,
@@ -36,12 +37,13 @@ from xs2a_sandbox.cassette.model import (
     SourcePlace,
 )
 from xs2a_sandbox.cassette.path_pattern import Pattern
+from xs2a_sandbox.config.checks import check_names
 from xs2a_sandbox.documents import Schemas, own_file
 from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.documents.json_schema import Schema, bundled_schema
+from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.documents.yaml_reader import Document, complaints
 from xs2a_sandbox.errors import ExpressionError, Problem
-from xs2a_sandbox.signatures.rules import SignatureRules
 
 LARGEST_TOGETHER = 256 * 1024 * 1024
 """Bytes of the files that one cassette answers with."""
@@ -96,7 +98,7 @@ class _Reader:
             *(self.options(value) if "extends" not in value else ({}, {})),
             value.get("quirk", False),
             self.sca_pages(value["sca_pages"]) if "sca_pages" in value else None,
-            SignatureRules.read(value["signatures"]) if "signatures" in value else None,
+            self.checks(value, ()),
             {name: value[name] for name in SECTIONS if name in value},
             SourcePlace(self.document, ()),
         )
@@ -159,6 +161,7 @@ class _Reader:
             otherwise=spec.get("otherwise", {}),
             roles=tuple(spec.get("roles", ())),
             is_for_browsers=spec.get("browser", False),
+            checks=self.checks(spec, pointer),
             require=self.requirements(spec.get("require", {}), (*pointer, "require")),
             behaviour=self.behaviour(spec, pointer),
             examples=tuple(spec.get("examples", ())),
@@ -180,8 +183,9 @@ class _Reader:
             self.note(pointer, "behaviour", text)
         if "on_exhausted" in spec and "sequence" not in spec:
             self.note((*pointer, "on_exhausted"), "behaviour", "on_exhausted goes with a sequence")
-        if "with" in spec and "handler" not in spec:
-            self.note((*pointer, "with"), "behaviour", "with goes with a handler")
+        for key in ("with", "input"):
+            if key in spec and "handler" not in spec:
+                self.note((*pointer, key), "behaviour", f"{key} goes with a handler")
         for key in ("answers", "effects", "let") if "amend" in spec else ():
             if key in spec:
                 self.note((*pointer, key), "behaviour", f"a rule that amends an answer has no {key}")
@@ -268,6 +272,7 @@ class _Reader:
             on_exhausted=spec.get("on_exhausted", "repeat_last"),
             handler=spec.get("handler"),
             options=spec.get("with"),
+            inputs=compile_sources(spec.get("input", {}), self.report((*pointer, "input"), "expression")),
             bank=spec.get("bank", False),
             answers=spec.get("answers"),
             effects=tuple(filter(None, effects)),
@@ -301,6 +306,17 @@ class _Reader:
             return self.requirement(spec, pointer)
         first, *following = (self.requirement(step, (*pointer, number)) for number, step in enumerate(spec))
         return replace(first, following=tuple(following))
+
+    def checks(self, spec: Mapping[str, Any], pointer: Pointer) -> dict[str, tuple[Requirement, ...]]:
+        """What is looked at by the checks of that name."""
+        there = check_names()
+        for name in spec.get("checks", {}).keys() - set(there):
+            text = f"there is no check {name!r}{did_you_mean(name, there) or f'; there are {", ".join(there)}'}"
+            self.note((*pointer, "checks", name), "unknown-check", text, key=True)
+        return {
+            name: tuple(self.requirement(step, (*pointer, "checks", name, number)) for number, step in enumerate(steps))
+            for name, steps in spec.get("checks", {}).items()
+        }
 
     def requirement(self, spec: Mapping[str, Any], pointer: Pointer) -> Requirement:
         body = dict(spec.get("body", {}))

@@ -27,8 +27,8 @@ def check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
         try:
             _check(step, call, schemas)
         except BankError as error:
-            values = {**error.values, **render(step.values or {}, call.scope())}
-            raise BankError(step.error, path=error.path, **values) from None
+            values = {"path": error.path, **error.values, **render(step.values or {}, call.scope())}
+            raise BankError(step.error, **values) from None
 
 
 def _check(requirement: Requirement, call: Call, schemas: Schemas) -> None:

@@ -19,8 +19,9 @@ def _lines() -> Iterator[str]:
     yield "<!-- Made by `documentation/handlers_page.py` from what handlers declare; change it there. -->"
     yield ""
     yield "The domain logic that [cassettes](cassettes.md#operations) name: what each is told under `with`, which"
-    yield "members its `result` has, what it reads of the request, and which [errors](errors.md) it raises beside those"
-    yield "that any operation can end in. `lint` refuses what a handler cannot work with. Options in *italics* may be"
+    yield "[inputs](cassettes.md#requests) it takes (those with a question mark where there are any), what else it reads"
+    yield "of the request, which members its `result` has, and which [errors](errors.md) it raises beside those that any"
+    yield "operation can end in. `lint` refuses what a handler cannot work with. Options in *italics* may be"
     yield "left out; those with an asterisk in a rule alone: then the operation counts that has the same handler."
     for name in sorted(HANDLERS):
         yield from _section(HANDLERS[name])
@@ -29,6 +30,12 @@ def _lines() -> Iterator[str]:
     yield "expressions; those with an asterisk may be left out where an operation starts authorisations of that family."
     for name in sorted(ACTIONS):
         yield from _section(ACTIONS[name])
+    yield from ("", "# Inputs", "")
+    yield "What handlers take of a request. A dialect says under [`request`](cassettes.md#requests) where its requests"
+    yield "have it, an operation under `input`."
+    yield from ("", "| input | |", "|---|---|")
+    taken = {input.name: input.doc for handler in {**HANDLERS, **ACTIONS}.values() for input in handler.inputs.values()}
+    yield from (f"| `{name}` | {taken[name]} |" for name in sorted(taken))
     yield ""
 
 
@@ -42,7 +49,9 @@ def _section(handler: Handler) -> Iterator[str]:
         choices = f" {', '.join(f'`{value}`' for value in values)}." if values else ""
         default = f" Left out: `{json.dumps(option.default)}`." if option.default is not None else ""
         yield f"| {mark} | {option.doc}{choices}{default}{_besides(option)} |"
+    takes = (f"`{input.name}`{'' if input.is_needed else '?'}" for input in handler.takes)
     rows = (
+        ("takes", ", ".join(takes)),
         ("result", ", ".join(f"`{name}`" for name in handler.returns)),
         ("reads", _list(handler.deeds.reads)),
         ("raises", ", ".join(f"`{name}`" for name in sorted(handler.deeds.raises))),
@@ -53,7 +62,8 @@ def _section(handler: Handler) -> Iterator[str]:
 
 def _besides(option: Option) -> str:
     """Says what comes with an option, and with each of its values, in a cell of a table."""
-    texts = [_effect("Then it", option.deeds)] if option.deeds != ReadsAndRaises() else []
+    texts = [f"Then it takes {', '.join(f'`{input.name}`' for input in option.takes)}."] if option.takes else []
+    texts += [_effect("Then it", option.deeds)] if option.deeds != ReadsAndRaises() else []
     texts += [_effect(f"With `{value}` it", effect) for value, effect in option.choices.items()]
     if option.instead:
         texts.append(f"Then it does not read {_list(option.instead)}.")

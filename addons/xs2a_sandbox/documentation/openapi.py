@@ -181,9 +181,15 @@ def paths_of(operation: Operation) -> Iterator[tuple[str, Fixed, Listed]]:
 
 
 def _reads(operation: Operation) -> Parts:
-    """The parts of a request that the operation's handler reads."""
-    handler = HANDLERS.get(operation.behaviour.handler or "")
-    return handler.with_options(operation.behaviour.options or {}).reads if handler else frozenset()
+    """The parts of a request that the operation's handler takes and reads."""
+    behaviour = operation.behaviour
+    if (handler := HANDLERS.get(behaviour.handler or "")) is None:
+        return frozenset()
+    options, own = behaviour.options or {}, operation.origin.written.get("input", {})
+    chosen = [input for name, option in handler.options.items() if options.get(name) for input in option.takes]
+    names = {input.name for input in (*handler.takes, *chosen)} | own.keys()
+    places = (place.part for name in names & behaviour.inputs.keys() for place in behaviour.inputs[name].places)
+    return frozenset(places) | handler.with_options(options).reads
 
 
 def _name_and_place(place: RequestPart) -> Json:

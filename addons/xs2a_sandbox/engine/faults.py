@@ -87,11 +87,12 @@ class DueFaults:
             self._expire(call, after=True)
 
     def _expire(self, call: Call, *, after: bool) -> None:
-        parameters = self.to_bank.lookup.parameters
+        seen, call.path = call.path, self.to_bank.lookup.parameters
         for due in (*self._read_wish(call), *self._faults):
-            if due.expires and due.after is after and not expire(call, due.expires, parameters):
+            if due.expires and due.after is after and not expire(call, due.expires):
                 why = f"the request names no {due.expires} that is still good"
                 self._idle.append(f"{due.description} changes nothing: {why}")
+        call.path = seen
 
     def _read_wish(self, call: Call) -> tuple[Fault, ...]:
         """What the header wishes for, unless that cannot be: `decide` says so."""

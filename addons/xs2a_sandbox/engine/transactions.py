@@ -121,6 +121,7 @@ class Transactions:
             state,
             static=self._is_static,
             sca=bank.sca_options,
+            inputs=bank.interface.inputs,
             checks=Checks.of(*own_checks) if own_checks else bank.checks,
         )
 

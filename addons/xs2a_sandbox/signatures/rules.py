@@ -2,7 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
+
+from xs2a_sandbox.bundled import bundled
+from xs2a_sandbox.documents import yaml_reader
 
 Form = Literal["signature", "jws"]
 """The header Signature (draft-cavage-http-signatures), or a detached JWS in x-jws-signature."""
@@ -15,8 +19,8 @@ class SignatureRules:
     With `demanded` strict banks take no request without a signature; `answers` is the form of those of their own.
     """
 
-    signed: tuple[str, ...] = ("digest", "x-request-id")
-    signed_if_sent: tuple[str, ...] = ("psu-id", "psu-corporate-id", "tpp-redirect-uri")
+    signed: tuple[str, ...] = ("digest",)
+    signed_if_sent: tuple[str, ...] = ()
     demanded: bool = False
     answers: Form | None = None
 
@@ -24,14 +28,19 @@ class SignatureRules:
     def read(cls, spec: Mapping[str, Any]) -> "SignatureRules":
         """The rules that a cassette says under `signatures`."""
         return cls(
-            signed=tuple(name.lower() for name in spec.get("signed", USUAL.signed)),
-            signed_if_sent=tuple(name.lower() for name in spec.get("signed_if_sent", USUAL.signed_if_sent)),
-            demanded=spec.get("demanded", USUAL.demanded),
+            signed=tuple(name.lower() for name in spec.get("signed", ("digest",))),
+            signed_if_sent=tuple(name.lower() for name in spec.get("signed_if_sent", ())),
+            demanded=spec.get("demanded", False),
             answers=spec.get("answers"),
         )
 
 
-USUAL = SignatureRules()
-"""Where a dialect says nothing."""
+@cache
+def bundled_rules() -> SignatureRules:
+    """Those of the dialect that is spoken where nobody names another."""
+    return SignatureRules.read(
+        yaml_reader.read(bundled("cassettes") / "xs2a-1.84" / "signatures.yaml").value["signatures"]
+    )
 
-OF_ANSWERS = SignatureRules(signed=("digest",), signed_if_sent=("x-request-id",))
+
+OF_ANSWERS = SignatureRules(signed_if_sent=("x-request-id",))

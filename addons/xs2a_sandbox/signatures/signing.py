@@ -14,7 +14,7 @@ from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers, digest
 from xs2a_sandbox.signatures import jws, keys, sealing_certificate, signature_header
 from xs2a_sandbox.signatures.keys import PrivateKey, Scheme
-from xs2a_sandbox.signatures.rules import USUAL, Form, SignatureRules
+from xs2a_sandbox.signatures.rules import Form, SignatureRules, bundled_rules
 from xs2a_sandbox.signatures.signing_string import SignedMessage, signing_string
 
 
@@ -56,10 +56,14 @@ def signed_headers(
     *,
     form: Form = "signature",
     algorithm: str = "SHA-256",
-    rules: SignatureRules = USUAL,
+    rules: SignatureRules | None = None,
     names: Sequence[str] = (),
 ) -> list[tuple[str, str]]:
-    """The headers to add: digest, certificate, and the signature of all that the rules want signed, or of `names`."""
+    """The headers to add: digest, certificate, and the signature of all that the rules want signed, or of `names`.
+
+    Left out, the rules are those of the bundled dialect.
+    """
+    rules = rules or bundled_rules()
     added = [("Digest", digest.write(algorithm, message.body))]
     kept = Headers(pair for pair in message.headers if pair[0].lower() not in ("digest", *_OWN))
     whole = replace(message, headers=Headers([*kept, *added]))

@@ -178,7 +178,7 @@ class Unread(list[Any]):
 
 
 def test_a_page_looks_at_no_other_entries() -> None:
-    query, options = {"bookingStatus": "booked"}, {"lists": {"booked": ["booked"]}}
-    call: Any = SimpleNamespace(query=query, options=options, judges=lambda check: False)
+    taken, options = {"lists": "booked"}, {"lists": {"booked": ["booked"]}}
+    call: Any = SimpleNamespace(take=taken.get, options=options, judges=lambda check: False)
     entries = Unread([{"transactionId": "1"}])
     assert lists(call, {}, {"booked": entries, "pending": []}) == {"booked": entries, "pending": None}

@@ -289,7 +289,7 @@ def test_a_layer_may_give_one_family_other_options(tmp_path: Path) -> None:
 
 CREATED = """
     rules:
-      - {id: of-payment, match: {operation: initiate-payment}, handler: payments.initiate, with: {service: payments},
+      - {id: of-payment, match: {operation: initiate-payment}, handler: payments.initiate,
          respond: {body: "{{ result }}"}, answers: {}}
       - {id: of-consent, match: {operation: create-consent}, handler: consents.create,
          with: {status: {named: received, all: received}}, respond: {body: "{{ result }}"}, answers: {}}

@@ -68,13 +68,12 @@ def test_an_address_in_one_text(client: Client, text: str, address: list[str | N
 # -- what other dialects say
 
 
-def own(directory: Path, **options: Any) -> Stage:
+def own(directory: Path, service: str = "payments", **options: Any) -> Stage:
     """A bank whose single payments have no schema, and which tells what was sent."""
-    declaration = jsonlib.dumps({"service": "payments", **options})
     text = f"""
         rules:
           - {{id: ours, match: {{operation: initiate-payment}}, require: none,
-              handler: payments.initiate, with: {declaration}}}
+              handler: payments.initiate, input: {{service: {service}}}, with: {jsonlib.dumps(options)}}}
           - {{id: read, match: {{operation: payment-record}}, handler: payments.read, with: {{}}, answers: {{}},
               respond: {{body: {{merge: ["{{{{ result.sent }}}}"]}}}}}}
     """

@@ -17,6 +17,7 @@ def test_errors_of_the_sandbox_itself_need_not_be_said(tmp_path):
 
 def test_a_dialect_must_say_the_errors_of_its_handlers(tmp_path):
     operation = {"id": "c", "method": "GET", "path": "/v1/consents/{consentId}", "handler": "consents.status"}
+    operation["input"] = {"consent": "{{ path.consentId }}"}
     bank = {**BANK, "errors": {}, "operations": [{**operation, "respond": {"body": "{{ result }}"}}]}
     (problem,) = problems(tmp_path, bank=bank)
     assert problem.code == "incomplete"

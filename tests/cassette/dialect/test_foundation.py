@@ -18,6 +18,7 @@ BASE = {
     "bank.yaml": {key: value for key, value in BANK.items() if key != "operations"},
     "operations.yaml": """\
         cassette: 1
+        request: {consent: "{{ path.consentId }}"}
         operations:
           - {id: list, method: GET, path: /v1/things, respond: {body: {list: 1, more: {a: 1, b: 2}}}}
           - {id: one, method: GET, path: "/v1/things/{thing}", respond: {error: odd}}

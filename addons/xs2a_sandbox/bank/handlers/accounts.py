@@ -8,18 +8,34 @@ from urllib.parse import urlencode
 from uuid import NAMESPACE_URL, uuid5
 
 from xs2a_sandbox.bank.domain import bookings, signing
-from xs2a_sandbox.bank.domain.access import LISTS, may
+from xs2a_sandbox.bank.domain.access import LISTS as OF_ACCESS
+from xs2a_sandbox.bank.domain.access import may
 from xs2a_sandbox.bank.formats import statements
 from xs2a_sandbox.bank.formats.statements import JSON
 from xs2a_sandbox.bank.handlers.consents import find_consent, reference, status_of
+from xs2a_sandbox.bank.handlers.inputs import (
+    ACCOUNT,
+    CONSENT,
+    DATE_FROM,
+    DATE_TO,
+    ENTRY,
+    LISTS,
+    NEWER_THAN,
+    NEWER_THAN_LAST,
+    PAGE,
+    PAGE_SIZE,
+    PRESENT,
+    WITH_BALANCES,
+    read_wish,
+)
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.handler import Option, deeds, handler, places
+from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
-_PAGED = ("bookingStatus", "dateFrom", "dateTo", "withBalance", "itemsPerPage")
-"""The parameters of the request that the address of another page repeats."""
+_PAGED = (LISTS, DATE_FROM, DATE_TO, WITH_BALANCES, PAGE_SIZE)
+"""What the address of another page repeats."""
 
 
 LINKS = Option(
@@ -35,10 +51,11 @@ LINKS = Option(
     },
     required=True,
 )
-PAGE_SIZE = Option(
-    "How many booked entries are shown at once, null for all; `next` is then the address of the next page.",
+SHOWN_AT_ONCE = Option(
+    "How many booked entries are shown at once where the request does not say it, null for all; `next` is then the "
+    "address of the next page.",
     {"type": ["integer", "null"], "minimum": 1},
-    deeds=deeds("query.page"),
+    takes=(PAGE,),
 )
 _RECENT = 90
 """The days of entries that are shown without a fresh authorisation; one lasts twice as long (RTS on SCA, 10a)."""
@@ -103,34 +120,21 @@ MEMBERS = {
     )
 }
 _SHOWN = ("currency", "name", "product", "bic")
-ITEMS_PER_PAGE = Option(
-    "A TPP may ask for pages, with `itemsPerPage` and `pageIndex`, which begins at 1, instead of `page`.",
-    {"type": "boolean"},
-    default=False,
-    deeds=deeds("query.itemsPerPage query.pageIndex"),
-    instead=places("query.page"),
-)
-DELTA = Option(
-    "A TPP may ask for what is newer than an entry (`entryReferenceFrom`), or than the newest entry that it was last "
-    "shown of the account (`deltaList=true`).",
-    {"type": "boolean"},
-    default=False,
-    deeds=deeds("query.deltaList query.entryReferenceFrom"),
-)
 FORMATS = Option(
     "By media type, what else a TPP may ask for with `Accept`: `camt` (camt.053, or camt.052 where pending entries "
     "are shown) or `mt940`. The result is then the `statement` in this `media` type.",
     {"type": "object", "additionalProperties": {"enum": list(statements.FORMATS)}},
     deeds=deeds("headers.accept", "format-not-offered"),
 )
-CONSENT_READS = "headers.consent-id headers.psu-ip-address"
+BY_CONSENT = (CONSENT.needed, PRESENT)
+"""What `find_usable_consent` takes."""
 UNUSABLE = "access-exceeded consent-expired consent-invalid consent-unknown format-error"
-"""The errors of `find_usable_consent`; above what it reads."""
+"""The errors of `find_usable_consent`."""
 
 
 def lists_option(*names: str) -> Option:
     return Option(
-        "By bookingStatus, the lists that are shown; the others are null.",
+        "By what the request asks for, the lists that are shown; the others are null.",
         {
             "type": "object",
             "minProperties": 1,
@@ -142,7 +146,7 @@ def lists_option(*names: str) -> Option:
 
 @handler(
     "accounts.list",
-    reads=f"{CONSENT_READS} query.withBalance",
+    takes=(*BY_CONSENT, WITH_BALANCES),
     raises=UNUSABLE,
     returns="accounts",
     options={"links": LINKS, **MEMBERS, **IDENTIFIED_BY, **RIGHTS},
@@ -162,7 +166,7 @@ def list_accounts(call: Call) -> dict[str, Any]:
 
 @handler(
     "accounts.read",
-    reads=f"{CONSENT_READS} query.withBalance where.account-id",
+    takes=(*BY_CONSENT, ACCOUNT.needed, WITH_BALANCES),
     raises=f"{UNUSABLE} access-missing resource-not-covered",
     returns="account",
     options={"links": LINKS, **MEMBERS, **IDENTIFIED_BY, **RIGHTS},
@@ -175,7 +179,7 @@ def read(call: Call) -> dict[str, Any]:
 
 @handler(
     "accounts.balances",
-    reads=f"{CONSENT_READS} where.account-id",
+    takes=(*BY_CONSENT, ACCOUNT.needed),
     raises=f"{UNUSABLE} access-missing resource-not-covered",
     returns="account balances",
     options=IDENTIFIED_BY | RIGHTS,
@@ -188,16 +192,24 @@ def balances(call: Call) -> dict[str, Any]:
 
 @handler(
     "accounts.transactions",
-    reads=f"{CONSENT_READS} query.bookingStatus query.dateFrom query.dateTo query.withBalance where.account-id",
+    takes=(
+        *BY_CONSENT,
+        ACCOUNT.needed,
+        LISTS,
+        DATE_FROM,
+        DATE_TO,
+        WITH_BALANCES,
+        PAGE_SIZE,
+        NEWER_THAN,
+        NEWER_THAN_LAST,
+    ),
     raises=f"{UNUSABLE} access-missing period-invalid resource-not-covered",
     returns="iban account self next pages pages.first pages.previous pages.next pages.last booked pending information "
     "balances statement media",
     options={
         "lists": lists_option("booked", "pending", "information"),
-        "page_size": PAGE_SIZE,
+        "page_size": SHOWN_AT_ONCE,
         "holds": HOLDS,
-        "items_per_page": ITEMS_PER_PAGE,
-        "delta": DELTA,
         "formats": FORMATS,
         **HISTORY,
         **IDENTIFIED_BY,
@@ -205,13 +217,13 @@ def balances(call: Call) -> dict[str, Any]:
     },
 )
 def transactions(call: Call) -> dict[str, Any]:
-    """An account's transactions in lists, by their booking date; its balances, where withBalance asks for them."""
+    """An account's transactions in lists, by their booking date; its balances, where they are asked for."""
     media = statements.media_of(call, call.options.get("formats") or {})
     consent, iban, account = _find_covered(call, "transactions", counts=not _is_further(call))
     entries = _entries(call, iban, account)
     if call.options["holds"] == "booked":
         entries |= {"booked": entries["pending"] + entries["booked"], "pending": []}
-    filled = lists(call, consent, _keep_newer(call, iban, entries) if call.options["delta"] else entries)
+    filled = lists(call, consent, _keep_newer(call, iban, entries))
     pages: dict[str, str | None] = dict.fromkeys(("first", "previous", "next", "last"))
     statement = None
     if media != JSON:
@@ -235,7 +247,7 @@ def transactions(call: Call) -> dict[str, Any]:
 
 @handler(
     "accounts.transaction",
-    reads=f"{CONSENT_READS} where.account-id where.transactionId",
+    takes=(*BY_CONSENT, ACCOUNT.needed, ENTRY.needed),
     raises=f"{UNUSABLE} access-missing resource-not-covered",
     returns="transaction",
     options=IDENTIFIED_BY | RIGHTS,
@@ -243,7 +255,7 @@ def transactions(call: Call) -> dict[str, Any]:
 def transaction(call: Call) -> dict[str, Any]:
     """One transaction, whichever list it is in."""
     _, iban, account = _find_covered(call, "transactions")
-    id = call.path["transactionId"]
+    id = call.need("entry")
     for entries in _entries(call, iban, account).values():
         for entry in entries:
             if entry["transactionId"] == id:
@@ -254,18 +266,19 @@ def transaction(call: Call) -> dict[str, Any]:
 def lists(
     call: Call, consent: Document, entries: Mapping[str, Sequence[Document]]
 ) -> dict[str, Sequence[Document] | None]:
-    """The lists that the request's bookingStatus shows, of the days that it names; null for the others.
+    """The lists that the request asks for, of the days that it names; null for the others.
 
     Entries without a booking date are not booked yet and always shown. Raises BankError.
     """
-    since, until = call.query.get("dateFrom"), call.query.get("dateTo")
+    since, until = call.take("date_from"), call.take("date_to")
     if since and until and since > until:
-        raise BankError("period-invalid", expected="dateFrom must not be after dateTo")
+        text = f"{call.name_of('date_from')} must not be after {call.name_of('date_to')}"
+        raise BankError("period-invalid", path=call.pointer_of("date_from"), expected=text)
     since = _history_begins(call, consent, since)
-    list_names = call.options["lists"].get(call.query.get("bookingStatus"))
+    list_names = call.options["lists"].get(call.take("lists"))
     if list_names is None:
-        choices = ", ".join(call.options["lists"])
-        raise BankError("format-error", expected=f"the query parameter bookingStatus must be one of {choices}")
+        text = f"{call.place_of('lists')} must be one of {', '.join(call.options['lists'])}"
+        raise BankError("format-error", path=call.pointer_of("lists"), expected=text)
 
     def is_in_period(day: str | None) -> bool:
         return day is None or ((not since or since <= day) and (not until or day <= until))  # ISO: compares as text
@@ -283,7 +296,8 @@ def _history_begins(call: Call, consent: Document, since: str | None) -> str | N
     days = call.options["history_days"]
     first = call.clock.today(-days).isoformat()
     if since and since < first:
-        text = f"dateFrom must not be before {first}: older entries are shown for {call.options['history_minutes']} "
+        name, minutes = call.name_of("date_from"), call.options["history_minutes"]
+        text = f"{name} must not be before {first}: older entries are shown for {minutes} "
         error = BankError("period-invalid", expected=f"{text}minutes after the customer has authorised the consent")
         call.object("validity", error)
     return max(since or "", first) if call.refuses("validity") else since
@@ -297,44 +311,41 @@ def _is_authorised_within(call: Call, consent: Document, **span: int) -> bool | 
 
 def _keep_newer(call: Call, iban: str, entries: Mapping[str, list[Document]]) -> dict[str, list[Document]]:
     """The entries of which the booked ones are newer than the TPP says. Raises BankError."""
-    booked, since = entries["booked"], call.query.get("entryReferenceFrom")
+    if not call.inputs.keys() & {NEWER_THAN.name, NEWER_THAN_LAST.name}:
+        return dict(entries)
+    booked, since = entries["booked"], call.take("newer_than")
     names = [{entry["transactionId"], entry.get("entryReference")} for entry in booked]
     last = call.state.get("reports", iban)
     if booked:
         call.state.put("reports", iban, {"newest": booked[0]["transactionId"]})
     if since is not None and not any(since in name for name in names):
-        raise BankError("format-error", expected=f"entryReferenceFrom must be that of an entry; there is none {since}")
-    if since is None and call.query.get("deltaList") == "true" and last:
+        text = f"{call.name_of('newer_than')} must be that of an entry; there is none {since}"
+        raise BankError("format-error", path=call.pointer_of("newer_than"), expected=text)
+    if since is None and read_wish(call, NEWER_THAN_LAST) and last:
         since = last["newest"]
     end = next((position for position, name in enumerate(names) if since in name), len(booked)) if since else None
     return {**entries, "booked": booked[:end]}
 
 
-def _index(call: Call) -> str:
-    return "pageIndex" if call.options.get("items_per_page") else "page"
-
-
 def _is_further(call: Call) -> bool:
     """Tells if it is a further page of what was asked for before, which is no access of its own."""
-    return _page_size(call) is not None and call.query.get(_index(call), "1") != "1"
+    return _page_size(call) is not None and str(call.take("page") or 1) != "1"
 
 
 def _page_size(call: Call) -> int | None:
     """The number of entries on a page; None for all. Raises BankError."""
     size: int | None = call.options.get("page_size")
-    if call.options.get("items_per_page") and "itemsPerPage" in call.query:
-        return _whole_number(call, "itemsPerPage")
-    return size
+    return size if call.take("page_size") is None else _whole_number(call, "page_size")
 
 
 def _page(call: Call, entries: Sequence[Document], size: int) -> tuple[Sequence[Document], dict[str, str | None]]:
     """The page that is asked for, the first is 1, and the addresses of others. There is nothing after the last."""
-    index = _index(call)
-    number, last = _whole_number(call, index), max(-(-len(entries) // size), 1)
-    query = {name: call.query[name] for name in _PAGED if name in call.query}
+    number, last = _whole_number(call, "page"), max(-(-len(entries) // size), 1)
+    names = (call.name_of(input.name) for input in _PAGED)
+    query = {name: call.query[name] for name in names if name in call.query}
 
     def address(page: int, is_there: bool) -> str | None:
-        return f"{call.self_path}?{urlencode({**query, index: page})}" if is_there else None
+        return f"{call.self_path}?{urlencode({**query, call.name_of('page'): page})}" if is_there else None
 
     pages = {
         "first": address(1, number > 1),
@@ -345,11 +356,13 @@ def _page(call: Call, entries: Sequence[Document], size: int) -> tuple[Sequence[
     return entries[(number - 1) * size : number * size], pages
 
 
-def _whole_number(call: Call, name: str) -> int:
-    """Raises BankError `format-error`."""
-    text = call.query.get(name, "1")
+def _whole_number(call: Call, input: str) -> int:
+    """A number from 1 on, which is 1 where the request does not say it. Raises BankError `format-error`."""
+    sent = call.take(input)
+    text = "1" if sent is None else str(sent)
     if not _PAGE.fullmatch(text):
-        raise BankError("format-error", expected=f"the query parameter {name} must be a whole number from 1 on")
+        text = f"{call.place_of(input)} must be a whole number from 1 on"
+        raise BankError("format-error", path=call.pointer_of(input), expected=text)
     return int(text)
 
 
@@ -375,9 +388,7 @@ def find_usable_consent(call: Call, counts: bool = True) -> Document:
 
     Without `counts` it is no access of its own: a further page of a list.
     """
-    consent_id = call.headers.get("consent-id")
-    if consent_id is None:
-        raise BankError("format-error", expected="the header Consent-ID is missing")
+    consent_id = call.need("consent")
     _, consent = find_consent(call, consent_id)
     status = status_of(consent)
     if status == "expired":
@@ -388,7 +399,7 @@ def find_usable_consent(call: Call, counts: bool = True) -> Document:
         if call.refuses("validity"):
             signing.move(call, signing.FAMILIES["consent"], consent_id.lower(), "validUntil passes")
         call.object("validity", BankError("consent-expired", keep=True, id=consent_id))
-    if counts and call.judges("frequency") and not call.headers.get("psu-ip-address"):
+    if counts and call.judges("frequency") and not call.take("customer_present"):
         _count(call, consent_id, consent["frequencyPerDay"])
     if counts and call.judges("one-off") and not consent["recurringIndicator"]:
         _use_up(call, consent_id)
@@ -429,7 +440,7 @@ def _count(call: Call, consent_id: str, limit: int) -> None:
 
 def _find_covered(call: Call, right: str, counts: bool = True) -> tuple[Document, str, Document]:
     """The consent, and the account of the path with its IBAN. Raises BankError."""
-    id, consent = call.path["account-id"], find_usable_consent(call, counts)
+    id, consent = call.need("account"), find_usable_consent(call, counts)
     for iban in consent["accounts"]:
         account = call.state.get("accounts", iban)
         if account is not None and _id(call, iban, account) == id:
@@ -445,7 +456,7 @@ def check_right(call: Call, consent: Document, right: str, account: Mapping[str,
 
 
 def _access_error(call: Call, right: str, account: str) -> BankError:
-    return BankError("access-missing", id=call.headers.get("consent-id"), right=right, account=account)
+    return BankError("access-missing", id=call.take("consent"), right=right, account=account)
 
 
 def _id(call: Call, iban: str, account: Document) -> str:
@@ -460,7 +471,7 @@ def _balances(call: Call, iban: str, account: Document) -> list[Document]:
 
 
 def _balances_on_request(call: Call, consent: Document, iban: str, account: Document) -> list[Document] | None:
-    if call.query.get("withBalance") != "true":
+    if not read_wish(call, WITH_BALANCES):
         return None
     if not is_granted(call, consent, "balances", {"iban": iban, **account}, needed=True):
         return None
@@ -499,6 +510,6 @@ def build_links(call: Call, path: str, consent: Document, account: Mapping[str, 
     followed = {
         name: {"href": path + suffix}
         for name, suffix in links["members"].items()
-        if not call.options["rights"] or suffix[1:] not in LISTS or may(consent, suffix[1:], account)
+        if not call.options["rights"] or suffix[1:] not in OF_ACCESS or may(consent, suffix[1:], account)
     }
     return {links["container"]: followed}

@@ -7,9 +7,9 @@ from xs2a_sandbox.bank.domain.lifecycle import NONE, REMOVED, Machine
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, Family, fail, move, status_of, succeed
 from xs2a_sandbox.bank.handlers.approaches import (
     APPROACH_OPTIONS,
-    BEGINNING,
     PAGE,
     RESULT,
+    WITH_RESOURCE,
     begin,
     begin_with_resource,
     options_of,
@@ -37,7 +37,7 @@ _SHOWN = " ".join(name for name in RESULT.split() if name != "self")
 @action(
     "begin-authorisation",
     shares="authorisations.start",
-    reads=f"{BEGINNING} headers.tpp-explicit-authorisation-preferred",
+    takes=WITH_RESOURCE,
     raises="credentials-invalid",
     returns=_SHOWN,
     options={

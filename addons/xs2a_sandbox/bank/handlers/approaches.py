@@ -16,6 +16,15 @@ from xs2a_sandbox.bank.domain.signing import (
     holders,
 )
 from xs2a_sandbox.bank.handlers.ids import form, new_id
+from xs2a_sandbox.bank.handlers.inputs import (
+    CUSTOMER,
+    NOK_REDIRECT_URI,
+    PREFERS_DECOUPLED,
+    PREFERS_EXPLICIT,
+    PREFERS_REDIRECT,
+    REDIRECT_URI,
+    read_wish,
+)
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds
 from xs2a_sandbox.errors import BankError
@@ -84,7 +93,7 @@ HABITS = {
 """Options of the operation that starts an authorisation, which count for all that happens to it."""
 WHETHER_APART = {
     "apart": Option(
-        "The TPP may want the authorisation apart, by TPP-Explicit-Authorisation-Preferred; else it is not heeded.",
+        "The TPP may want to start the authorisation itself (`prefers_explicit`); else that is not heeded.",
         {"type": "boolean"},
         default=True,
     )
@@ -112,21 +121,17 @@ LOGIN = {
     "without_method": "finalised",
 }
 """How a login differs from the authorisation of a consent: nothing else has been asked of the bank yet."""
-BEGINNING = (
-    "headers.psu-id headers.tpp-decoupled-preferred headers.tpp-nok-redirect-uri headers.tpp-redirect-preferred "
-    "headers.tpp-redirect-uri"
-)
-"""The parts of a request that `begin` reads."""
-WITH_RESOURCE = f"{BEGINNING} headers.tpp-explicit-authorisation-preferred"
-"""The parts of a request that `begin_with_resource` reads."""
-APART = "headers.psu-id headers.tpp-decoupled-preferred headers.tpp-redirect-preferred"
-"""The parts of a request that `start_explicit` reads."""
+APART = (CUSTOMER, PREFERS_DECOUPLED, PREFERS_REDIRECT)
+"""What `start_explicit` takes."""
+BEGINNING = (*APART, REDIRECT_URI, NOK_REDIRECT_URI)
+"""What `begin` takes."""
+WITH_RESOURCE = (*BEGINNING, PREFERS_EXPLICIT)
+"""What `begin_with_resource` takes."""
 
 
 def begin_with_resource(call: Call, family: Family, id: str) -> tuple[str, Document] | None:
     """Begins the authorisation of a new resource, unless the TPP, or several signatories, want it apart."""
-    wish = call.headers.get("tpp-explicit-authorisation-preferred", "").lower() == "true"
-    explicit = wish and call.options.get("apart", True)
+    explicit = read_wish(call, PREFERS_EXPLICIT) and call.options.get("apart", True)
     resource = call.state.get(family.collection, id)
     offered_here = family.name in call.sca
     if resource and offered_here and not explicit and not find_required_signers(call, family, resource):
@@ -156,7 +161,7 @@ def start_explicit(call: Call, family: Family, id: str) -> dict[str, Any]:
     signable = can_sign(family, resource)
     if family.name not in call.sca or not (signable or resource.get("unfunded")):
         return {"approach": None, "next": []}
-    psu = call.state.get("psus", call.headers.get("psu-id") or "")
+    psu = call.state.get("psus", call.take("customer") or "")
     approach = approach_of(call, options_of(call, family), psu)
     start = "startAuthorisation"
     if approach == EMBEDDED and psu:
@@ -168,7 +173,7 @@ def start_explicit(call: Call, family: Family, id: str) -> dict[str, Any]:
 
 def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, Document]:
     """A new authorisation of the resource; one that was begun with the resource itself and not used gives way."""
-    psu_id = call.headers.get("psu-id")
+    psu_id = call.take("customer")
     psu = customer(call, family, id, psu_id) if psu_id else None
     options = options_of(call, family)
     approach = approach_of(call, options, psu)
@@ -183,8 +188,8 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
         "attempts": 0,
         "implicit": implicit,
         "expires": call.clock.after(options["expires_after"]).isoformat(),
-        "ok": call.headers.get("tpp-redirect-uri"),
-        "nok": call.headers.get("tpp-nok-redirect-uri"),
+        "ok": call.take("redirect_uri"),
+        "nok": call.take("nok_redirect_uri"),
         "code": call.new_secret() if options["confirmation"] else None,
         "nonce": call.new_secret(),
     }
@@ -215,14 +220,13 @@ def habit(call: Call, authorisation: Mapping[str, Any], name: str) -> Any:
 
 def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] | None) -> str:
     """The approach that the TPP prefers, if the customer can do it; the dialect's own where it has no wish, or two."""
-    redirect = call.headers.get("tpp-redirect-preferred", "").lower()
-    decoupled = call.headers.get("tpp-decoupled-preferred", "").lower()
+    redirect, decoupled = read_wish(call, PREFERS_REDIRECT), read_wish(call, PREFERS_DECOUPLED)
     approach: str = options["sca"]
-    if redirect == "true" and decoupled != "true":
+    if redirect and not decoupled:
         approach = approach if approach in ON_PAGES else REDIRECT
-    elif decoupled == "true" and redirect != "true":
+    elif decoupled and not redirect:
         approach = DECOUPLED
-    elif redirect == "false":
+    elif redirect is False:
         approach = EMBEDDED
     return pick_approach(psu, approach, options)
 

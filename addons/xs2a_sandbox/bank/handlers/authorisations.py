@@ -39,6 +39,7 @@ from xs2a_sandbox.bank.handlers.approaches import (
     push,
     result,
 )
+from xs2a_sandbox.bank.handlers.inputs import AUTHORISATION, BASKET, CONSENT, CUSTOMER, PAYMENT, PRODUCT, SERVICE
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.documents.formats import as_kept
@@ -46,7 +47,7 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
 LOADERS: dict[str, Callable[[Call], tuple[str, Document]]] = {
-    "consent": lambda call: consents.find_consent(call, call.path["consentId"]),
+    "consent": lambda call: consents.find_consent(call, call.need("consent")),
     "payment": payments.find_payment,
     "cancellation": payments.find_payment,
     "basket": baskets.find_basket,
@@ -64,22 +65,22 @@ def _login(call: Call) -> tuple[str, Document]:
 
 
 _BY_FAMILY = {
-    "consent": deeds("where.consentId", "consent-unknown"),
-    "payment": deeds(payments.BY_ID, "payment-unknown"),
-    "cancellation": deeds(payments.BY_ID, "payment-unknown"),
-    "basket": deeds("where.basketId", "basket-unknown"),
+    "consent": deeds("", "consent-unknown"),
+    "payment": deeds("", "payment-unknown"),
+    "cancellation": deeds("", "payment-unknown"),
+    "basket": deeds("", "basket-unknown"),
 }
-FAMILY = {
-    "family": Option("What is authorised.", {"enum": list(_BY_FAMILY)}, required=True, choices=_BY_FAMILY),
-    **payments.KIND,
-}
+FAMILY = {"family": Option("What is authorised.", {"enum": list(_BY_FAMILY)}, required=True, choices=_BY_FAMILY)}
+_OF_FAMILY = (CONSENT, PAYMENT, SERVICE, PRODUCT, BASKET)
+"""What names that which is authorised: a consent, a payment or a basket."""
 _STEPS = ("psuData", "authenticationMethodId", "scaAuthenticationData", "confirmationCode")
 _STEP = " ".join(f"body/{name}" for name in _STEPS)
 
 
 @handler(
     "authorisations.start",
-    reads=f"{_STEP} {BEGINNING}",
+    takes=(*_OF_FAMILY, *BEGINNING),
+    reads=_STEP,
     raises="credentials-invalid format-error resource-blocked service-invalid status-invalid",
     returns=RESULT,
     options=FAMILY
@@ -99,7 +100,7 @@ def start(call: Call) -> dict[str, Any]:
     return result(call, authorisation_id, authorisation, f"{call.self_path}/{authorisation_id}")
 
 
-@handler("authorisations.list", returns="authorisationIds", options=FAMILY)
+@handler("authorisations.list", takes=_OF_FAMILY, returns="authorisationIds", options=FAMILY)
 def list_ids(call: Call) -> dict[str, Any]:
     """The ids of all authorisations of a resource."""
     family = FAMILIES[call.options["family"]]
@@ -109,7 +110,7 @@ def list_ids(call: Call) -> dict[str, Any]:
 
 @handler(
     "authorisations.read",
-    reads="where.authorisationId",
+    takes=(*_OF_FAMILY, AUTHORISATION.needed),
     raises="authorisation-unknown",
     returns=RESULT,
     options=FAMILY | PAGE,
@@ -122,7 +123,8 @@ def read(call: Call) -> dict[str, Any]:
 
 @handler(
     "authorisations.update",
-    reads=f"{_STEP} headers.psu-id where.authorisationId",
+    takes=(*_OF_FAMILY, AUTHORISATION.needed, CUSTOMER),
+    reads=_STEP,
     raises="authorisation-unknown credentials-invalid format-error method-unknown resource-blocked service-invalid "
     "status-invalid",
     returns=RESULT,
@@ -239,9 +241,10 @@ def _update(call: Call, id: str, authorisation: Document, body: Mapping[str, Any
     if steps == ["scaAuthenticationData"]:
         check_otp(call, id, authorisation, body["scaAuthenticationData"])
         return succeed(call, id, authorisation)
-    psu_id = call.headers.get("psu-id") or authorisation["psuId"]
+    psu_id = call.take("customer") or authorisation["psuId"]
     if not psu_id:
-        raise BankError("format-error", expected="the header PSU-ID is missing; it must say whose password this is")
+        text = f"{call.place_of('customer')} is missing; it must say whose password this is"
+        raise BankError("format-error", path=call.pointer_of("customer"), expected=text)
     if SCA.after(authorisation["scaStatus"], "authenticate, one method") is None:
         raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
     psu, options = call.state.get("psus", psu_id), options_of(call, FAMILIES[authorisation["family"]])
@@ -261,9 +264,9 @@ def _steps(body: Mapping[str, Any]) -> list[str]:
 
 
 def _identify(call: Call, id: str, authorisation: Document) -> Document:
-    psu_id = call.headers.get("psu-id")
+    psu_id = call.take("customer")
     if not psu_id:
-        text = f"an update needs one of {', '.join(_STEPS)} or the header PSU-ID"
+        text = f"an update needs one of {', '.join(_STEPS)} or {call.place_of('customer')}"
         raise BankError("format-error", expected=text)
     family = FAMILIES[authorisation["family"]]
     psu = customer(call, family, authorisation["resource"], psu_id)
@@ -282,7 +285,7 @@ def _confirm(call: Call, id: str, authorisation: Document, code: str) -> Documen
 def _find_addressed(call: Call) -> tuple[str, Document]:
     family = FAMILIES[call.options["family"]]
     _, resource = LOADERS[family.name](call)
-    id = call.path["authorisationId"]
+    id = call.need("authorisation")
     kept = as_kept(id)
     authorisation = call.state.get(AUTHORISATIONS, kept) if kept in resource.get(family.listed, ()) else None
     if authorisation is None:

@@ -6,6 +6,7 @@ from xs2a_sandbox.bank.domain.signing import FAMILIES, active_basket, members, m
 from xs2a_sandbox.bank.handlers.approaches import APART, start_explicit
 from xs2a_sandbox.bank.handlers.consents import redirects
 from xs2a_sandbox.bank.handlers.ids import form, new_id
+from xs2a_sandbox.bank.handlers.inputs import BASKET, NOK_REDIRECT_URI, PREFERS_EXPLICIT, REDIRECT_URI, read_wish
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, handler
 from xs2a_sandbox.documents.formats import as_kept
@@ -17,8 +18,8 @@ _MEMBERS = (("paymentIds", "payments", "payment"), ("consentIds", "consents", "c
 
 @handler(
     "baskets.create",
-    reads=f"body/consentIds body/paymentIds {APART} headers.tpp-explicit-authorisation-preferred "
-    "headers.tpp-nok-redirect-uri headers.tpp-redirect-uri",
+    takes=(*APART, PREFERS_EXPLICIT, REDIRECT_URI, NOK_REDIRECT_URI),
+    reads="body/consentIds body/paymentIds",
     raises="format-error member-unknown reference-status-invalid",
     returns="basketId transactionStatus self approach next",
     options={
@@ -34,9 +35,9 @@ def create(call: Call) -> dict[str, Any]:
         raise BankError("format-error", path="", expected="a basket needs at least one of paymentIds and consentIds")
     if len(pairs) > (most := call.options["most"]):
         raise BankError("format-error", path=f"/{pairs[most][0]}/{pairs[most][1]}", expected=f"at most {most} entries")
-    if call.headers.get("tpp-explicit-authorisation-preferred", "").lower() == "false":
-        text = "the header TPP-Explicit-Authorisation-Preferred must not be false: baskets are authorised explicitly"
-        raise BankError("format-error", expected=text)
+    if read_wish(call, PREFERS_EXPLICIT) is False:
+        text = f"{call.place_of('prefers_explicit')} must not be false: baskets are authorised explicitly"
+        raise BankError("format-error", path=call.pointer_of("prefers_explicit"), expected=text)
     document: Document = {"sequence": call.next_number(), "transactionStatus": "RCVD"}
     for name, listed, family in _MEMBERS:
         ids = [as_kept(id) for id in body.get(name) or ()]
@@ -54,7 +55,7 @@ def create(call: Call) -> dict[str, Any]:
 
 @handler(
     "baskets.read",
-    reads="where.basketId",
+    takes=(BASKET.needed,),
     raises="basket-unknown",
     returns="basket basket.payments basket.consents basket.transactionStatus",
 )
@@ -64,7 +65,7 @@ def read(call: Call) -> dict[str, Any]:
     return {"basket": {name: basket[name] for name in ("payments", "consents", "transactionStatus")}}
 
 
-@handler("baskets.delete", reads="where.basketId", raises="basket-unknown status-invalid")
+@handler("baskets.delete", takes=(BASKET.needed,), raises="basket-unknown status-invalid")
 def delete(call: Call) -> dict[str, Any]:
     """The members stay as they are, and can be authorised on their own again."""
     id, basket = find_basket(call)
@@ -74,7 +75,7 @@ def delete(call: Call) -> dict[str, Any]:
 
 
 def find_basket(call: Call) -> tuple[str, Document]:
-    id = call.path["basketId"]
+    id = call.need("basket")
     basket = call.state.get("baskets", as_kept(id))
     if basket is None:
         raise BankError("basket-unknown", id=id)

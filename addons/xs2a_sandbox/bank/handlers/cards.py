@@ -3,7 +3,7 @@
 from typing import Any
 
 from xs2a_sandbox.bank.handlers.accounts import (
-    CONSENT_READS,
+    BY_CONSENT,
     HISTORY,
     LINKS,
     MEMBERS,
@@ -17,6 +17,7 @@ from xs2a_sandbox.bank.handlers.accounts import (
     lists_option,
     visible_members,
 )
+from xs2a_sandbox.bank.handlers.inputs import ACCOUNT, DATE_FROM, DATE_TO, LISTS, WITH_BALANCES, read_wish
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import handler
 from xs2a_sandbox.errors import BankError
@@ -27,7 +28,7 @@ _SHOWN = ("maskedPan", "currency", "name", "product", "creditLimit", "debitAccou
 
 @handler(
     "cards.list",
-    reads=f"{CONSENT_READS} query.withBalance",
+    takes=(*BY_CONSENT, WITH_BALANCES),
     raises=UNUSABLE,
     returns="cardAccounts",
     options={"links": LINKS, **MEMBERS, **RIGHTS},
@@ -47,7 +48,7 @@ def list_cards(call: Call) -> dict[str, Any]:
 
 @handler(
     "cards.read",
-    reads=f"{CONSENT_READS} query.withBalance where.account-id",
+    takes=(*BY_CONSENT, ACCOUNT.needed, WITH_BALANCES),
     raises=f"{UNUSABLE} access-missing resource-not-covered",
     returns="cardAccount",
     options={"links": LINKS, **MEMBERS, **RIGHTS},
@@ -60,7 +61,7 @@ def read(call: Call) -> dict[str, Any]:
 
 @handler(
     "cards.balances",
-    reads=f"{CONSENT_READS} where.account-id",
+    takes=(*BY_CONSENT, ACCOUNT.needed),
     raises=f"{UNUSABLE} access-missing resource-not-covered",
     returns="cardAccount debitAccounting balances",
     options=RIGHTS,
@@ -73,13 +74,13 @@ def balances(call: Call) -> dict[str, Any]:
 
 @handler(
     "cards.transactions",
-    reads=f"{CONSENT_READS} query.bookingStatus query.dateFrom query.dateTo query.withBalance where.account-id",
+    takes=(*BY_CONSENT, ACCOUNT.needed, LISTS, DATE_FROM, DATE_TO, WITH_BALANCES),
     raises=f"{UNUSABLE} access-missing period-invalid resource-not-covered",
     returns="cardAccount debitAccounting self booked pending balances",
     options={"lists": lists_option("booked", "pending"), **HISTORY, **RIGHTS},
 )
 def transactions(call: Call) -> dict[str, Any]:
-    """A card account's transactions in lists, by their booking date; its balances, where withBalance asks for them."""
+    """A card account's transactions in lists, by their booking date; its balances, where they are asked for."""
     consent, _, card = _find_covered(call, "transactions")
     kept = card.get("transactions", {})
     return {
@@ -91,7 +92,7 @@ def transactions(call: Call) -> dict[str, Any]:
 
 
 def _find_covered(call: Call, right: str) -> tuple[Document, str, Document]:
-    id, consent = call.path["account-id"], find_usable_consent(call)
+    id, consent = call.need("account"), find_usable_consent(call)
     card = call.state.get("cardAccounts", id.lower())
     if card is None or card["linkedAccount"] not in consent["accounts"]:
         raise BankError("resource-not-covered", id=id)
@@ -105,7 +106,7 @@ def _add_iban(card: Document) -> dict[str, Any]:
 
 
 def _balances_on_request(call: Call, consent: Document, card: Document) -> Any:
-    if call.query.get("withBalance") != "true":
+    if not read_wish(call, WITH_BALANCES):
         return None
     return card["balances"] if is_granted(call, consent, "balances", _add_iban(card), needed=True) else None
 

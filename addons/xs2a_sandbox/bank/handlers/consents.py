@@ -8,6 +8,7 @@ from xs2a_sandbox.bank.domain import signing
 from xs2a_sandbox.bank.domain.access import IDENTIFIERS, KINDS, LISTS, NAMED, kind_of, references, strip_reference
 from xs2a_sandbox.bank.domain.lifecycle import CONSENT
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
+from xs2a_sandbox.bank.handlers import inputs
 from xs2a_sandbox.bank.handlers.approaches import (
     APPROACH_OPTIONS,
     BEGUN,
@@ -32,7 +33,8 @@ _STATUS = {"enum": ["received", "valid"]}
 
 @handler(
     "consents.create",
-    reads=f"body/access body/frequencyPerDay body/recurringIndicator body/validUntil {WITH_RESOURCE}",
+    takes=WITH_RESOURCE,
+    reads="body/access body/frequencyPerDay body/recurringIndicator body/validUntil",
     raises="account-not-held credentials-invalid format-error period-invalid",
     returns=f"consentId consentStatus self {BEGUN}",
     options={
@@ -130,13 +132,13 @@ _SHOWN = "access recurringIndicator validUntil frequencyPerDay lastActionDate co
 
 @handler(
     "consents.read",
-    reads="where.consentId",
+    takes=(inputs.CONSENT.needed,),
     raises="consent-unknown",
     returns=" ".join(["consent", *(f"consent.{name}" for name in _SHOWN), "access", "self"]),
 )
 def read(call: Call) -> dict[str, Any]:
     """The whole consent, and `access` as it was asked for; the operation decides what of it is said."""
-    _, consent = find_consent(call, call.path["consentId"])
+    _, consent = find_consent(call, call.need("consent"))
     access = consent.get("access", {})
     covered = [reference(call, iban) for iban in consent["accounts"]]
     return {
@@ -157,16 +159,16 @@ def read(call: Call) -> dict[str, Any]:
     }
 
 
-@handler("consents.status", reads="where.consentId", raises="consent-unknown", returns="consentStatus")
+@handler("consents.status", takes=(inputs.CONSENT.needed,), raises="consent-unknown", returns="consentStatus")
 def status(call: Call) -> dict[str, Any]:
     """The status alone: it is polled, and nothing else is looked up for it."""
-    _, consent = find_consent(call, call.path["consentId"])
+    _, consent = find_consent(call, call.need("consent"))
     return {"consentStatus": status_of(consent)}
 
 
 @handler(
     "consents.delete",
-    reads="where.consentId",
+    takes=(inputs.CONSENT.needed,),
     raises="consent-unknown",
     options={
         "keeps": Option(
@@ -176,7 +178,7 @@ def status(call: Call) -> dict[str, Any]:
 )
 def delete(call: Call) -> dict[str, Any]:
     """The consent is unknown from now on, or is kept as one that the TPP has ended."""
-    id, consent = find_consent(call, call.path["consentId"])
+    id, consent = find_consent(call, call.need("consent"))
     if call.options["keeps"]:
         signing.move(call, FAMILIES["consent"], id, "delete, kept")
     else:
@@ -188,8 +190,8 @@ def delete(call: Call) -> dict[str, Any]:
 def redirects(call: Call) -> dict[str, str | None]:
     """The addresses that the PSU is sent back to, as the TPP registers it with a resource."""
     return {
-        "redirectUri": call.headers.get("tpp-redirect-uri"),
-        "nokRedirectUri": call.headers.get("tpp-nok-redirect-uri"),
+        "redirectUri": call.take("redirect_uri"),
+        "nokRedirectUri": call.take("nok_redirect_uri"),
     }
 
 

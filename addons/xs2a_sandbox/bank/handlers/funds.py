@@ -5,6 +5,7 @@ from typing import Any
 
 from xs2a_sandbox.bank.domain.bookings import compute_available, convert
 from xs2a_sandbox.bank.handlers.consents import find_account, find_consent
+from xs2a_sandbox.bank.handlers.inputs import CONSENT
 from xs2a_sandbox.bank.handlers.payments import money
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import handler
@@ -13,13 +14,14 @@ from xs2a_sandbox.errors import BankError
 
 @handler(
     "funds.confirm",
-    reads="body/account body/instructedAmount headers.consent-id",
+    takes=(CONSENT,),
+    reads="body/account body/instructedAmount",
     raises="account-not-held consent-unknown format-error",
     returns="fundsAvailable",
 )
 def confirm(call: Call) -> dict[str, Any]:
     """Asking changes nothing: no money is set aside."""
-    if (consent_id := call.headers.get("consent-id")) is not None:
+    if (consent_id := call.take("consent")) is not None:
         find_consent(call, consent_id)
     body = call.body
     iban = find_account(call, body["account"], "/account")

@@ -10,6 +10,7 @@ from xs2a_sandbox.bank.domain.lifecycle import EXECUTED, PAYMENT
 from xs2a_sandbox.bank.domain.schedule import T2
 from xs2a_sandbox.bank.domain.signing import FAMILIES, abandon
 from xs2a_sandbox.bank.formats import pain_001
+from xs2a_sandbox.bank.handlers import inputs
 from xs2a_sandbox.bank.handlers.approaches import (
     APART,
     APPROACH_OPTIONS,
@@ -58,13 +59,8 @@ Money = tuple[str, str]
 """Currency and amount, as they were sent."""
 
 
-KIND = {
-    name: Option(f"The {name}, where no path parameter says it.", {"type": "string"}, instead=places(f"where.{name}"))
-    for name in ("service", "product")
-}
-_BY_KIND = "where.product where.service"
-BY_ID = f"where.paymentId {_BY_KIND}"
-"""The parts of a request that `find_payment` reads."""
+BY_ID = (inputs.PAYMENT.needed, inputs.SERVICE.needed, inputs.PRODUCT.needed)
+"""What `find_payment` takes."""
 _ALONE = (
     "body/creditorAccountBban body/creditorAddressBuildingNumber body/creditorAddressCity "
     "body/creditorAddressCountryCode body/creditorAddressPostalCode body/creditorAddressStreet body/creditorAdress "
@@ -84,12 +80,12 @@ _OURS = frozenset(
 
 @handler(
     "payments.initiate",
+    takes=(inputs.SERVICE.needed, inputs.PRODUCT.needed, inputs.ONCE, *WITH_RESOURCE),
     reads="body/creditorAccount body/debtorAccount body/endDate body/endToEndIdentification "
-    f"body/requestedExecutionDate body/startDate {_ALONE} {_BY_KIND} {WITH_RESOURCE}",
+    f"body/requestedExecutionDate body/startDate {_ALONE}",
     raises="account-not-held credentials-invalid execution-date-invalid format-error period-invalid",
     returns=f"transactionStatus paymentId service product self {BEGUN}",
     options={
-        **KIND,
         "bulk": Option(
             "The body holds several payments: `true` as parallel arrays, with one entry for each, `payments` as a list "
             "of that name.",
@@ -161,7 +157,7 @@ def initiate(call: Call) -> dict[str, Any]:
     }
 
 
-@handler("payments.read", reads=BY_ID, raises="payment-unknown", returns=_RESULT, options=KIND)
+@handler("payments.read", takes=BY_ID, raises="payment-unknown", returns=_RESULT)
 def read(call: Call) -> dict[str, Any]:
     """The payment as xs2a-1.84 has it, and as it was `sent`: in JSON, of XML also `media`, `text` and `messageId`.
 
@@ -188,11 +184,10 @@ def read(call: Call) -> dict[str, Any]:
 
 @handler(
     "payments.cancel",
-    reads=f"{BY_ID} {APART}",
+    takes=(*BY_ID, *APART),
     raises="cancellation-invalid payment-unknown",
     returns="transactionStatus approach next",
     options={
-        **KIND,
         "at_once": Option("The states that end in CANC now.", _STATES, required=True),
         "authorised": Option("The states that need an authorisation first.", _STATES, required=True),
     },
@@ -211,14 +206,13 @@ def cancel(call: Call) -> dict[str, Any]:
 
 
 def _kind(call: Call) -> tuple[str, str]:
-    """Service and product: what the dialect says of the operation, else parameters of the path."""
-    service, product = (call.options.get(name) or call.path[name] for name in ("service", "product"))
-    return service, product
+    """Service and product."""
+    return call.need("service"), call.need("product")
 
 
 def find_payment(call: Call) -> tuple[str, Document]:
     """A payment is only known under the service and product it was initiated with."""
-    id = call.path["paymentId"]
+    id = call.need("payment")
     payment = call.state.get("payments", as_kept(id))
     if payment is None or (payment["service"], payment["product"]) != _kind(call):
         raise BankError("payment-unknown", id=id)
@@ -266,11 +260,11 @@ def _payer(call: Call, reference: Mapping[str, Any] | None) -> str:
     """The IBAN of the account that pays; where none is named, it is the customer's first."""
     if reference:
         return find_account(call, reference, "/debtorAccount")
-    psu = call.headers.get("psu-id")
+    psu = call.take("customer")
     accounts = call.state.all("accounts").items()
     iban = next((iban for iban, account in accounts if psu and account["psuId"] == psu), None)
     if iban is None:
-        text = "debtorAccount is missing; without it the header PSU-ID must say whose account pays"
+        text = f"debtorAccount is missing; without it {call.place_of('customer')} must say whose account pays"
         raise BankError("format-error", path="/debtorAccount", expected=text)
     return iban
 

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from xs2a_sandbox.cassette.answers import ResponseTemplate
-from xs2a_sandbox.cassette.dialect import error_table, quirks, references, request_ids
+from xs2a_sandbox.cassette.dialect import error_table, quirks, references, request, request_ids
 from xs2a_sandbox.cassette.dialect.foundation import Foundation, foundation
 from xs2a_sandbox.cassette.dialect.layer_files import Layer, folder_of, read_layers, read_path
 from xs2a_sandbox.cassette.dialect.overlap import Rank, clashes, find_shadowed, overlaps
 from xs2a_sandbox.cassette.dialect.sections import Sections
 from xs2a_sandbox.cassette.handler import Handler
+from xs2a_sandbox.cassette.inputs import Source
 from xs2a_sandbox.cassette.model import (
     Cassette,
     ErrorAnswer,
@@ -24,7 +26,7 @@ from xs2a_sandbox.cassette.path_pattern import WHOLE, beginnings
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem, Unreadable
-from xs2a_sandbox.signatures.rules import USUAL, SignatureRules
+from xs2a_sandbox.signatures.rules import SignatureRules
 
 _NEEDS_ALL = ("unknown-operation", "unknown-error", "behaviour", "incomplete")
 
@@ -75,7 +77,9 @@ class Interface:
     sca_pages: ScaPages = field(default_factory=ScaPages)
     varies_by_request_id: bool = True
     """False where no answer depends on which X-Request-ID a request has, but for its echo."""
-    signatures: SignatureRules = USUAL
+    signatures: SignatureRules = field(default_factory=SignatureRules)
+    inputs: Mapping[str, Source] = field(default_factory=dict)
+    """Where requests of the dialect have what handlers take."""
 
     def entry(self, id: str) -> Operation | Rule | None:
         """The rule or operation that X-Sandbox-Rule names."""
@@ -117,6 +121,7 @@ def check(
         problems += merge.lay(layer, number)
     quirks_on = [cassette for layer in parsed for cassette in layer if cassette.is_quirk]
     merge.finish(quirks_on)
+    problems += merge.bind()
     dangling = list(_find_dangling(merge, schemas, handlers, bank, below, quirks_on))
     # What a file that cannot be read defines is not known, so nothing that it may define is called missing.
     problems += dangling if is_readable else [p for p in dangling if p.code not in _NEEDS_ALL]
@@ -154,6 +159,7 @@ def check(
         sca_pages=merge.sca_pages,
         varies_by_request_id=_heeds_request_ids(parsed, merge.signatures),
         signatures=merge.signatures,
+        inputs=merge.inputs,
     )
     return interface, problems
 
@@ -171,11 +177,12 @@ class _Merge:
         self.every_answer = ResponseTemplate()
         self.every_error: ResponseTemplate | None = None
         self.sca_pages = ScaPages()
-        self.signatures = USUAL
         self.sections = Sections()
+        self.inputs: Mapping[str, Source] = {}
         self.mistaken: list[Problem] = []
         """The problems with options that layers give handlers."""
         self._every_request = Requirement()
+        self._checks: dict[str, tuple[Requirement, ...]] = {}
         self._handlers = handlers
 
     def lay(self, layer: Sequence[Cassette], number: int) -> list[Problem]:
@@ -212,7 +219,7 @@ class _Merge:
             self.every_answer = cassette.every_answer or self.every_answer
             self.every_error = cassette.every_error or self.every_error
             self.sca_pages = cassette.sca_pages.over(self.sca_pages) if cassette.sca_pages else self.sca_pages
-            self.signatures = cassette.signatures or self.signatures
+            self._checks |= cassette.checks
         return problems
 
     def _give_options(self, cassette: Cassette) -> None:
@@ -233,6 +240,10 @@ class _Merge:
         return not mistaken
 
     @property
+    def signatures(self) -> SignatureRules:
+        return SignatureRules.read(self.sections.get("signatures"))
+
+    @property
     def all_errors(self) -> dict[str, ErrorAnswer]:
         """The errors of the layers, and those that none of them says as the bundled dialect says them."""
         return {**error_table.default_errors(), **self.errors}
@@ -245,9 +256,27 @@ class _Merge:
         self.operations = {
             id: operation
             if operation.is_for_browsers
-            else replace(operation, require=operation.require.with_every(self._every_request))
+            else replace(
+                operation,
+                require=operation.require.with_every(self._every_request),
+                checks={
+                    name: (*self._checks.get(name, ()), *operation.checks.get(name, ()))
+                    for name in {**self._checks, **operation.checks}
+                },
+            )
             for id, operation in self.operations.items()
         }
+
+    def bind(self) -> list[Problem]:
+        """Tells operations and rules where the dialect's requests have what their handlers take."""
+        problems: list[Problem] = []
+        self.inputs = request.read(self.sections, self._handlers, problems)
+        self.operations = {id: request.bind(operation, None, self.inputs) for id, operation in self.operations.items()}
+        self.rules = {
+            id: replace(one, rule=request.bind(one.rule, self.operations.get(one.rule.operation or ""), self.inputs))
+            for id, one in self.rules.items()
+        }
+        return problems
 
 
 def _find_dangling(
@@ -271,7 +300,13 @@ def _heeds_request_ids(layers: Sequence[Sequence[Cassette]], signatures: Signatu
     if signatures.answers is not None:
         return True  # a signature is of the id, too
     origins = [cassette.origin for layer in layers for cassette in layer]
-    return any(origin is None or request_ids.heeds(origin.written) for origin in origins)
+    return any(origin is None or request_ids.heeds(without_once(origin.written)) for origin in origins)
+
+
+def without_once(written: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without the place of the id that repeated requests are known by: theirs are payments, which are no reads."""
+    inputs = written.get(request.SECTION, {})
+    return {**written, request.SECTION: {name: value for name, value in inputs.items() if name != "once"}}
 
 
 def with_rules(
@@ -285,10 +320,16 @@ def with_rules(
     """The interface with the rules of more layers over all of its own; `bank` as for `read`. Raises Unreadable."""
     problems: list[Problem] = []
     layered: dict[str, Layered] = {}
+    operations = interface.operations
     for number, layer in enumerate(added, 1 + max(interface.layers.values(), default=0)):
-        entries = _collect_unique("id", ((rule.id, rule) for one in layer for rule in one.rules), problems)
+        bound = (
+            request.bind(rule, operations.get(rule.operation or ""), interface.inputs)
+            for one in layer
+            for rule in one.rules
+        )
+        entries = _collect_unique("id", ((rule.id, rule) for rule in bound), problems)
         layered |= {id: Layered(rule, number) for id, rule in entries.items()}
-    operations, rules = interface.operations, [one.rule for one in layered.values()]
+    rules = [one.rule for one in layered.values()]
     problems += references.check(operations, rules, interface.errors, schemas, handlers, bank, {})
     starts = beginnings(operation.pattern for operation in operations.values())
     owned = [one for one in layered.values() if not one.rule.operation or one.rule.operation in operations]
@@ -332,7 +373,7 @@ def _ids(cassette: Cassette) -> Iterator[str]:
 
 def _twice(layer: Sequence[Cassette]) -> Iterator[Problem]:
     """The problems with what a layer says once: a second time it would depend on the order of files."""
-    for key in ("every_request", "every_answer", "every_error", "sca_pages", "signatures"):
+    for key in ("every_request", "every_answer", "every_error", "sca_pages", "checks"):
         origins = [cassette.origin for cassette in layer if cassette.origin and key in cassette.origin.written]
         for other in origins[1:]:
             text = f"{key} stands already in {origins[0].document.file}, in the same layer"

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from xs2a_sandbox.cassette import handler
+from xs2a_sandbox.cassette.dialect import request
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.model import ErrorAnswer, Operation, Rule, SourcePlace, answers
 from xs2a_sandbox.cassette.schema_names import names_by_status, possible_names
@@ -70,6 +71,7 @@ def check(
         if owner or by.pattern:
             yield from handler.check(by, owner, handlers, operations)
             yield from handler.check_actions(by, owner, handlers, operations)
+            yield from request.check(by, owner.pattern if owner else by.pattern, handlers)
         if behaviour.handler and not behaviour.respond and not (owner and owner.behaviour.respond):
             where = "" if by is owner else ", here or in the operation"
             yield origin.problem("behaviour", f"the handler's result needs a respond{where}", ("handler",))

@@ -7,7 +7,7 @@ from xs2a_sandbox.cassette.evaluation.values import merge_patch
 from xs2a_sandbox.cassette.model import Cassette, Pointer
 from xs2a_sandbox.errors import Problem
 
-SECTIONS: tuple[str, ...] = ()
+SECTIONS = ("request", "signatures")
 """Their names: keys of a cassette that hold mappings."""
 
 

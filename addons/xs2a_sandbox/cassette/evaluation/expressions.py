@@ -425,6 +425,18 @@ def chains(source: str) -> tuple[tuple[str, tuple[Key, ...]], ...]:
     return tuple([chain for chain in outer if chain])
 
 
+def find_alternatives(source: str) -> list[tuple[str, tuple[Any, ...]]]:
+    """The roots and keys of `{{ path.id or headers['Id'] }}`; none where it is more. Raises ExpressionError."""
+    parts = _parse(source, source)
+    chains = [_chain(end) for end in _ends(parts[0])] if len(parts) == 1 else []
+    found = [chain for chain in chains if chain]
+    return found if len(found) == len(chains) else []
+
+
+def _ends(node: nodes.Node) -> list[nodes.Node]:
+    return [*_ends(node.left), *_ends(node.right)] if isinstance(node, nodes.Or) else [node]
+
+
 def _keys(node: nodes.Node) -> tuple[str, tuple[Key, ...]] | None:
     keys: list[Key] = []
     while isinstance(node, nodes.Getattr | nodes.Getitem):
@@ -637,3 +649,8 @@ def _follow(root: str, keys: tuple[Any, ...]) -> Render:
         return value
 
     return evaluate
+
+
+def follow(value: Any, keys: Iterable[Any]) -> Any:
+    """What is below the value at these keys; null where nothing is."""
+    return reduce(member, keys, value)

@@ -1,0 +1,66 @@
+"""The section `request`: where a dialect's requests have what handlers take. An operation's own `input` is stronger."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+
+from xs2a_sandbox.cassette.dialect.sections import Sections
+from xs2a_sandbox.cassette.handler import Handler, Input
+from xs2a_sandbox.cassette.inputs import Source, compile_sources
+from xs2a_sandbox.cassette.model import Operation, Rule
+from xs2a_sandbox.cassette.path_pattern import Pattern
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.errors import Problem
+
+SECTION = "request"
+
+
+def read(sections: Sections, handlers: Mapping[str, Handler], problems: list[Problem]) -> Mapping[str, Source]:
+    """Every mistake goes to `problems`."""
+    written = sections.get(SECTION)
+
+    def report(pointer: tuple[str | int, ...], text: str) -> None:
+        problems.append(sections.problem((SECTION, *pointer), "expression", text))
+
+    known = {name for handler in handlers.values() for name in handler.inputs}
+    for name in written.keys() - known:
+        text = f"no handler takes {name!r}{did_you_mean(name, known)}"
+        problems.append(sections.problem((SECTION, name), "unknown-input", text, key=True))
+    return compile_sources(written, report)
+
+
+def bind[By: Operation | Rule](by: By, operation: Operation | None, usual: Mapping[str, Source]) -> By:
+    """The operation, or the rule for one, with all inputs that its handler is given: its own are the strongest."""
+    if by.behaviour.handler is None:
+        return by
+    below = operation.behaviour.inputs if operation else {}
+    return replace(by, behaviour=replace(by.behaviour, inputs={**usual, **below, **by.behaviour.inputs}))
+
+
+def check(by: Operation | Rule, pattern: Pattern | None, handlers: Mapping[str, Handler]) -> Iterator[Problem]:
+    """Finds inputs that the handler does not take, and needed ones that it does not get on this path."""
+    handler = handlers.get(by.behaviour.handler or "")
+    if handler is None:
+        return
+    for name in by.origin.written.get("input", {}).keys() - handler.inputs.keys():
+        text = f"the handler {handler.name} does not take {name!r}{did_you_mean(name, handler.inputs)}"
+        yield by.origin.problem("unknown-input", text, ("input", name), key=True)
+    for input in handler.takes:
+        source = by.behaviour.inputs.get(input.name)
+        if input.is_needed and not _is_found(source, pattern.names if pattern else ()):
+            yield by.origin.problem("missing-input", _lack(handler, input, source), ("handler",))
+
+
+def _is_found(source: Source | None, parameters: Collection[str]) -> bool:
+    """Says whether a request on this path can have it."""
+    if source is None:
+        return False
+    parts = [alternative.place.part if alternative.place else None for alternative in source.alternatives]
+    return any(part is None or part.part != "where" or part.name in parameters for part in parts)
+
+
+def _lack(handler: Handler, input: Input, source: Source | None) -> str:
+    text = f"the handler {handler.name} needs the input {input.name}"
+    if source is None:
+        return f"{text}: say under `request` of the dialect, or `input` of the operation, where requests have it"
+    places = " or ".join(place.in_words for place in source.places)
+    return f"{text}, and this path does not have {places}: say under `input` where requests have it"

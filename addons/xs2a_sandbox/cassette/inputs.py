@@ -1,0 +1,103 @@
+"""What handlers take of a request: where the dialect, or an operation, has it, and how messages call that place."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from xs2a_sandbox.cassette.evaluation.expressions import ROOTS, compile_value, find_alternatives, follow, render
+from xs2a_sandbox.cassette.matchers import RequestPart
+from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
+from xs2a_sandbox.errors import ExpressionError
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.cassette.call import Call
+
+_PARTS = {"headers": "headers", "query": "query", "path": "where", "body": "body"}
+"""The roots of expressions that are parts of a request, and what these are called elsewhere."""
+_KINDS = {"headers": "the header ", "query": "the query parameter ", "where": "the path parameter ", "body": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place of a request, with its name as the dialect spells it."""
+
+    part: RequestPart
+    name: str
+
+    @property
+    def in_words(self) -> str:
+        return f"{_KINDS[self.part.part]}{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One place where an input may be; `place` is None where it is computed."""
+
+    read: Callable[["Call"], Any]
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The first of the alternatives that is there counts, as `{{ path.id or headers['Id'] }}` says."""
+
+    alternatives: tuple[Alternative, ...]
+
+    def read(self, call: "Call") -> Any:
+        value = None
+        for alternative in self.alternatives:
+            if value := alternative.read(call):
+                break
+        return value
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return tuple(alternative.place for alternative in self.alternatives if alternative.place)
+
+
+def compile_sources(written: Mapping[str, Any], report: Callable[[Pointer, str], None]) -> dict[str, Source]:
+    """The sources of inputs, by name; `report` is told what is wrong with an expression, and where."""
+    return {name: _compile_source(written[name], partial(_below, report, name)) for name in written}
+
+
+def _below(report: Callable[[Pointer, str], None], name: str, pointer: Pointer, text: str) -> None:
+    report((name, *pointer), text)
+
+
+def _compile_source(written: Any, report: Callable[[Pointer, str], None]) -> Source:
+    try:
+        chains = find_alternatives(written) if isinstance(written, str) else ()
+    except ExpressionError as error:
+        report((), str(error))
+        return Source(())
+    places = [_place(*chain) for chain in chains]
+    if places and all(places):
+        read = (_reader(place, chain[1]) for place, chain in zip(places, chains, strict=True) if place)
+        return Source(tuple(map(Alternative, read, places)))
+    return Source((Alternative(_computed(compile_value(written, ROOTS, report)), None),))
+
+
+def _computed(compiled: Any) -> Callable[["Call"], Any]:
+    return lambda call: render(compiled, call.scope())
+
+
+def _place(root: str, keys: tuple[Any, ...]) -> Place | None:
+    if root == "body":
+        return Place(RequestPart("body", pointer_text(keys)), str(keys[-1]) if keys else "the body")
+    if root in _PARTS and len(keys) == 1 and isinstance(keys[0], str):
+        name = keys[0].lower() if root == "headers" else keys[0]
+        return Place(RequestPart(_PARTS[root], name), keys[0])  # type: ignore[arg-type]
+    return None
+
+
+def _reader(place: Place, keys: tuple[Any, ...]) -> Callable[["Call"], Any]:
+    name = place.part.name
+    match place.part.part:
+        case "headers":
+            return lambda call: call.headers.get(name)
+        case "query":
+            return lambda call: call.query.get(name)
+        case "where":
+            return lambda call: call.path.get(name)
+    return lambda call: follow(call.sent, keys)
