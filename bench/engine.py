@@ -46,9 +46,9 @@ def requests(engine: Engine) -> dict[str, Request]:
 
     def booked(consent: str) -> int:
         (iban,) = data["consents"][consent]["accounts"]
-        return len(data["accounts"][iban].get("transactions", {}).get("booked", ()))
+        return len(data["accounts"][iban].get("entries", {}).get("booked", ()))
 
-    valid = [id for id, consent in data["consents"].items() if consent["role"] == "valid"]
+    valid = [id for id, consent in data["consents"].items() if consent["role"] == "authorised"]
     consent = min(valid, key=lambda id: abs(booked(id) - 20))
     (iban,) = data["consents"][consent]["accounts"]
     payment = {

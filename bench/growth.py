@@ -77,18 +77,18 @@ async def _anew(account: _Account, calls: int) -> float:
 def _account(count: int) -> Iterator[_Account]:
     booked = [
         {
-            "transactionId": f"G-{number}",
-            "bookingDate": "{{ today(-3) }}",
-            "valueDate": "{{ today(-3) }}",
-            "transactionAmount": {"amount": "-12.34", "currency": "EUR"},
-            "creditorName": "Bäckerei Morgenrot",
-            "remittanceInformationUnstructured": "Frühstück",
+            "id": f"G-{number}",
+            "booked_on": "{{ today(-3) }}",
+            "value_on": "{{ today(-3) }}",
+            "amount": {"amount": "-12.34", "currency": "EUR"},
+            "creditor_name": "Bäckerei Morgenrot",
+            "remittance": "Frühstück",
         }
         for number in range(count)
     ]
     amount = {"amount": "100.00", "currency": "EUR"}
     data = {
-        "testdata": 1,
+        "testdata": 2,
         "psus": {"greta": {"name": "Greta Moser", "password": "zugspitze", "otp": "111111", "methods": []}},
         "accounts": {
             IBAN: {
@@ -97,20 +97,18 @@ def _account(count: int) -> Iterator[_Account]:
                 "product": "Girokonto",
                 "bic": "SANDATWWXXX",
                 "psuId": "greta",
-                "balances": [
-                    {"balanceAmount": amount, "balanceType": "forwardAvailable", "referenceDate": "{{ today() }}"}
-                ],
-                "transactions": {"booked": booked},
+                "balances": [{"amount": amount, "type": "FWAV", "reference_date": "{{ today() }}"}],
+                "entries": {"booked": booked},
             }
         },
         "consents": {
             CONSENT: {
-                "role": "valid",
+                "role": "authorised",
                 "accounts": [IBAN],
-                "recurringIndicator": True,
-                "validUntil": "{{ today(30) }}",
-                "frequencyPerDay": 4,
-                "lastActionDate": "{{ today(0) }}",
+                "recurring": True,
+                "valid_until": "{{ today(30) }}",
+                "frequency": 4,
+                "last_action_on": "{{ today(0) }}",
             }
         },
     }

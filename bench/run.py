@@ -19,6 +19,7 @@ import growth
 import matching
 import plot
 import process
+import shaping
 import throughput
 import workers
 from table import Row, as_markdown, as_text
@@ -42,6 +43,7 @@ class Scale:
     exchanges: int = 1000
     seconds: float = 2.0
     transactions: tuple[int, ...] = (20, 1000, 100_000)
+    shaped: tuple[int, ...] = (20_000, 100_000)
     kept: tuple[int, ...] = (1, 1000, 100_000)
     connections: tuple[int, ...] = connected.COUNTS
 
@@ -57,6 +59,7 @@ QUICK = Scale(
     rules=(20, 200, 2000),
     seconds=0.2,
     transactions=(20, 30),
+    shaped=(20, 30),
     kept=(1, 20),
     connections=(2, 10),
 )
@@ -85,6 +88,8 @@ def rows(scale: Scale, confdir: Path) -> tuple[list[Row], float]:
     )
     _say("transactions of an account")
     table += growth.transactions(scale.transactions, scale.rounds, scale.calls)
+    _say("shapes")
+    table += shaping.rows(scale.shaped, scale.rounds)
     _say("payments and sessions that are kept")
     table += growth.kept(scale.kept)
     _say("memory")

@@ -1,6 +1,7 @@
 """What editors complete under `handler`, `do` and `with`: `python -m tools.cassette_completion` writes it.
 
-It stands in schemas/cassette.schema.json and refuses nothing: lint judges options by what the handlers declare.
+It stands in schemas/cassette.schema.json and refuses nothing: lint judges options by what the handlers declare. Only
+options in the section `authorisation` are judged by the schema.
 """
 
 import json
@@ -8,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from xs2a_sandbox.bank.handlers.approaches import APPROACH_OPTIONS, HABITS
 from xs2a_sandbox.bank.handlers.table import ACTIONS, HANDLERS
 from xs2a_sandbox.cassette.handler import Handler
 
@@ -29,6 +31,12 @@ def completed(written: str) -> str:
         places[options] = {
             "description": "Made by make pages of what handlers declare; for editors, it refuses nothing.",
             "allOf": [_options(key, handlers[one]) for one in sorted(handlers) if handlers[one].options],
+        }
+    for place in (schema["properties"]["authorisation"], places["authorised"]):
+        place["properties"] |= {
+            name: {"description": option.doc, **option.schema}
+            | ({} if option.default is None else {"default": option.default})
+            for name, option in (APPROACH_OPTIONS | HABITS).items()
         }
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 

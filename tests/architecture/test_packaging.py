@@ -294,7 +294,7 @@ def test_the_steps_of_the_image_give_a_sandbox_that_serves(tmp_path: Path) -> No
     final = {"XS2A_SANDBOX_CONFDIR": str(data), "PATH": f"{prefix}/bin{os.pathsep}{os.environ['PATH']}"}
     assert run("xs2a-sandbox", "--version", at=empty, **final).split()[-1] == __version__
     listed = json.loads(run("xs2a-sandbox", "testdata", "--json", at=empty, **final))
-    consent = next(entry["id"] for entry in listed["consents"] if entry["role"] == "valid")
+    consent = next(entry["id"] for entry in listed["consents"] if entry["role"] == "authorised")
     with served(empty, final) as port:
         headers = {"X-Request-ID": "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"}
         assert response(port, f"/v1/consents/{consent}/status", headers) == (200, b'{"consentStatus":"valid"}')

@@ -165,10 +165,10 @@ def walk(place: Place, app: App) -> None:
     assert made["consentStatus"] == "valid"
     assert app.ask("GET", f"/v1/consents/{made['consentId']}")["lastActionDate"] == day.isoformat()
 
-    iban, known = facts.covered(), facts.as_of(day)
+    iban, known = facts.covered(), facts.said_of(day)
     path = f"/v1/accounts/{iban}/transactions?bookingStatus=booked"
     listed = app.ask("GET", path, Consent_ID=made["consentId"])["transactions"]["booked"]
-    booked = known["accounts"][iban]["transactions"]["booked"]
+    booked = known[iban]["transactions"]["booked"]
     assert [one["bookingDate"] for one in listed] == [one["bookingDate"] for one in booked]
 
     def execution(last: date) -> Any:
@@ -230,8 +230,8 @@ def test_midnight_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: 
         assert app.consent(tomorrow)["consentStatus"] == "valid"
         assert default.control("GET", "state/accounts") == kept
         assert (
-            kept[facts.covered()]["transactions"]["booked"][0]["bookingDate"]
-            == (facts.as_of(day)["accounts"][facts.covered()]["transactions"]["booked"][0]["bookingDate"])
+            kept[facts.covered()]["entries"]["booked"][0]["booked_on"]
+            == (facts.as_of(day)["accounts"][facts.covered()]["entries"]["booked"][0]["booked_on"])
         )
         default.control("POST", "reset")
         assert default.control("GET", "state/accounts") != kept

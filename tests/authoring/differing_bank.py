@@ -46,6 +46,8 @@ def varied(directory: Path, options: Mapping[str, Mapping[str, Any]]) -> Path:
     file = folder / "dialect.yaml"
     cassette = yaml_reader.read(file).value
     own = cassette["changes"]["options"]
+    cassette["authorisation"] |= options.get("authorisation", {})
+    options = {name: more for name, more in options.items() if name != "authorisation"}
     cassette["changes"]["options"] = own | {name: {**own.get(name, {}), **more} for name, more in options.items()}
     file.write_text(yaml_text(cassette))
     return folder

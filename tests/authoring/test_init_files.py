@@ -112,7 +112,7 @@ def problems_in(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str = "m
 def test_a_dialect_of_ones_own_lints_clean(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = dialect_in(tmp_path, base=base)
     assert "\nextends: " + base + "\n" in file.read_text()
-    assert "\ntestdata: 1\n" in (file.parent / "testdata.yaml").read_text()
+    assert "\ntestdata: 2\n" in (file.parent / "testdata.yaml").read_text()
     assert problems_in(tmp_path, monkeypatch) == []
     assert settings.load({}, {}, tmp_path).dialect == "mybank"
     schema = file.read_text().splitlines()[0].partition("$schema=")[2]

@@ -25,7 +25,7 @@ UUID, OTHER = "6f1c2d3e-4b5a-4978-8c6d-5e4f3a2b1c0d", "0a1b2c3d-4e5f-4a6b-9c7d-8
 
 def learned(*entries: Exchange, courses: StateSequences = NO_COURSES) -> LearnedOptions:
     places = [str(number) for number in range(len(entries))]
-    exchanges = recognise_exchanges(places, entries, BERLIN_GROUP.operations.values())
+    exchanges = recognise_exchanges(places, entries, BERLIN_GROUP)
     return learn_options(exchanges, BERLIN_GROUP, courses)
 
 
@@ -63,24 +63,18 @@ def started(link: str = "", *, header: str = "", preferred: str = "") -> Exchang
     ids=["a link", "a link to an authorization server", "a header", "a header counts more than a link"],
 )
 def test_the_approach_is_that_of_a_start(start: Exchange, approach: str) -> None:
-    usual = {operation.behaviour.options["sca"] for operation in starts()}
-    expected = {} if usual == {approach} else {"authorisations.start": {"sca": approach}}
-    assert options(start) == expected
-
-
-def starts() -> list[Any]:
-    operations = BERLIN_GROUP.operations.values()
-    return [one for one in operations if one.behaviour.handler == "authorisations.start" and one.behaviour.options]
+    usual = BERLIN_GROUP.authorisation.of["consent"].options["sca"]
+    assert learned(start).authorisation[0] == ({} if usual == approach else {"sca": approach})
 
 
 def test_the_approach_that_is_seen_most_counts_and_the_others_are_told() -> None:
     both = learned(started(header="decoupled"), started(header="decoupled"), started("scaRedirect"))
-    assert both.options["authorisations.start"] == ({"sca": "decoupled"}, ["0", "1"])
+    assert both.authorisation == ({"sca": "decoupled"}, ["0", "1"])
     assert both.unknown == ["the approach redirect was seen as well, 1 ×"]
 
 
 def test_what_a_tpp_wished_for_shows_no_habit() -> None:
-    assert options(started(header="decoupled", preferred="false")) == {}
+    assert learned(started(header="decoupled", preferred="false")).authorisation[0] == {}
 
 
 def failing(attempts: int) -> list[Exchange]:
@@ -90,11 +84,11 @@ def failing(attempts: int) -> list[Exchange]:
 
 
 def test_attempts_are_the_wrong_ones_before_an_authorisation_has_failed() -> None:
-    assert learned(*failing(7)).options["authorisations.start"] == ({"attempts": 7}, ["7"])
+    assert learned(*failing(7)).authorisation == ({"attempts": 7}, ["7"])
 
 
 def test_the_usual_number_of_attempts_is_not_learned() -> None:
-    usual = {number for number in range(1, 9) if not options(*failing(number))}
+    usual = {number for number in range(1, 9) if not learned(*failing(number)).authorisation[0]}
     assert len(usual) == 1
 
 

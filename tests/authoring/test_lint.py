@@ -43,7 +43,7 @@ def test_an_example_that_a_later_layer_answers_is_not_judged(tmp_path: Path) -> 
 
 
 def test_examples_of_the_dialect_are_not_judged_by_other_test_data(tmp_path: Path) -> None:
-    data = "testdata: 1\nreplace: true\n"
+    data = "testdata: 2\nreplace: true\n"
     case = """\
         cassette: 1
         rules:
@@ -113,36 +113,58 @@ def test_each_problem_is_said_once(tmp_path: Path) -> None:
     assert places_of(problems_of(tmp_path, case=text)) == ["5:21 template"]
 
 
-def test_oauth_without_a_page_is_told_wherever_it_begins(tmp_path: Path) -> None:
-    """The operation that starts it is another one here, so that nothing says where the page is."""
-    habits = "sca: oauth, expires_after: 600, decides_after: 2, confirmation: false"
-    text = f"""\
-        cassette: 1
-        operations:
-          - id: start-consent-authorisation
-            method: POST
-            path: /v1/consents/{{consentId}}/authorisations
-            respond: {{status: 204}}
-        rules:
-          - id: by-handler
-            match: {{operation: start-consent-authorisation}}
-            handler: authorisations.start
-            with: {{family: consent, page: somewhere, {habits}}}
-            respond: {{status: 201, body: "{{{{ result }}}}"}}
-          - id: by-effect
-            match: {{path: /begin}}
-            effects:
-              - do: begin-authorisation
-                with: {{family: consent, id: mine, {habits}}}
-            respond: {{status: 204}}
-        """
-    found = [p for p in problems_of(tmp_path, mine=text) if p.code == "no-page"]
-    assert places_of(found) == ["11:51 no-page", "17:48 no-page"]
-    for problem in found:
-        assert "the authorisation of a consent by OAuth leads to no page" in problem.text
-        assert "Give the dialect an operation with handler: authorisations.start" in problem.text
+BEGINNINGS = """\
+    cassette: 1
+    authorisation: {of: {consent: SAID}}
+    rules:
+      - id: by-handler
+        match: {operation: start-consent-authorisation}
+        handler: authorisations.start
+        with: {family: consent, sca: oauth, approaches: [oauth]}
+        respond: {status: 201, body: "{{ result }}"}
+      - id: by-effect
+        match: {path: /begin}
+        effects:
+          - do: begin-authorisation
+            with: {family: consent, id: mine, sca: oauth}
+        respond: {status: 204}
+    """
 
 
-def test_oauth_with_a_page_has_no_problem(tmp_path: Path) -> None:
-    text = "cassette: 1\nchanges: {options: {authorisations.start: {sca: oauth}, consents.create: {sca: oauth}}}\n"
-    assert places_of(problems_of(tmp_path, mine=text)) == []
+def begun(tmp_path: Path, said: str) -> list[str]:
+    problems = problems_of(tmp_path, mine=BEGINNINGS.replace("SAID", said))
+    return [f"{p.line}:{p.column} {p.code}" for p in problems if p.file.name == "mine.yaml"]
+
+
+def test_an_authorisation_of_what_the_dialect_lets_nobody_authorise_is_found_wherever_it_begins(tmp_path: Path) -> None:
+    assert begun(tmp_path, "null") == ["7:20 no-authorisation", "13:24 no-authorisation"]
+
+
+def test_an_authorisation_on_a_page_that_there_is_not_is_found(tmp_path: Path) -> None:
+    assert begun(tmp_path, "{page: null, approaches: [embedded]}") == ["7:53 page"]
+
+
+def test_an_authorisation_with_a_page_has_no_problem(tmp_path: Path) -> None:
+    assert begun(tmp_path, "{sca: oauth}") == []
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        (
+            '{of: {payment: {page: "payments?id={id}&product={produkt}"}}}',
+            "2:38 page: a document of payments has no produkt; did you mean product?",
+        ),
+        (
+            '{of: {consent: {rows: [{label: Until, text: "{{ resource.validUntill }}"}]}}}',
+            "2:60 member: resource has no validUntill; did you mean valid_until?",
+        ),
+        (
+            '{endpoint: {finds: {consent: "{{ request.methode }}"}}}',
+            "2:45 member: request has no methode; did you mean method?",
+        ),
+    ],
+)
+def test_names_in_the_section_that_nothing_has_are_found(tmp_path: Path, section: str, expected: str) -> None:
+    problems = problems_of(tmp_path, mine=f"cassette: 1\nauthorisation: {section}\n")
+    assert [f"{p.line}:{p.column} {p.code}: {p.text}" for p in problems] == [expected]

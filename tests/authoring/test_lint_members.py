@@ -42,59 +42,59 @@ def test_a_copy_of_the_bundled_dialect_is_clean(dialect: Path) -> None:
     [
         (
             "payments.yaml",
-            "input: {service: payments}",
-            "input: {servcie: payments}",
+            "input:\n      service: payments",
+            "input:\n      servcie: payments",
             "unknown-input: the handler payments.initiate does not take 'servcie'; did you mean service?",
         ),
         ("accounts.yaml", "      lists: {", "      list: {", "unknown-key: unknown key list; did you mean lists?"),
         ("authorisations.yaml", "{family: consent}", "{family: consents}", "did you mean consent?"),
         (
             "consents.yaml",
-            "{{ result.consentStatus }}",
-            "{{ result.consentstatus }}",
-            "member: result has no consentstatus; did you mean consentStatus?",
+            'consentId: "{{ result.id }}',
+            'consentId: "{{ result.ids }}',
+            "member: result has no ids; did you mean id?",
         ),
         (
             "payments.yaml",
-            "result.payment.transactionStatus",
-            "result.payment.transactionstatus",
-            "member: result.payment has no transactionstatus; did you mean transactionStatus?",
+            "result.payment.status",
+            "result.payment.state",
+            "member: result.payment has no state; did you mean status?",
         ),
         (
             "payments.yaml",
-            "when: result.transactionStatus ==",
-            "when: result.transactionstatus ==",
-            "member: result has no transactionstatus; did you mean transactionStatus?",
+            "when: result.status ==",
+            "when: result.state ==",
+            "member: result has no state; did you mean status?",
         ),
         (
             "consents.yaml",
             GONE,
-            GONE + '\n    effects: [{set: "state.consents[path.consentId].consentstatus", to: rejected}]',
-            "member: a document of consents has no consentstatus; did you mean consentStatus?",
+            GONE + '\n    effects: [{set: "state.consents[path.consentId].statsu", to: rejected}]',
+            "member: a document of consents has no statsu; did you mean status?",
         ),
         (
             "consents.yaml",
             GONE,
-            GONE + '\n    effects: [{set: "state.consents[path.consentId].consentStatus", to: rejcted}]',
+            GONE + '\n    effects: [{set: "state.consents[path.consentId].status", to: rejcted}]',
             "did you mean rejected?",
         ),
         (
             "consents.yaml",
             GONE,
-            GONE + '\n    effects: [{set: "state.consent[path.consentId].consentStatus", to: rejected}]',
+            GONE + '\n    effects: [{set: "state.consent[path.consentId].status", to: rejected}]',
             "member: nothing reads state.consent; did you mean consents?",
         ),
         (
             "consents.yaml",
             GONE,
-            GONE + "\n    effects: [{set: \"state.payments['a']\", to: {transactionStatus: RCVD}}]",
-            "member: the key debtorAccount is missing, says the schema state/1/payments",
+            GONE + "\n    effects: [{set: \"state.payments['a']\", to: {product: mine}}]",
+            "member: the key status is missing, says the schema state/2/payments",
         ),
         (
             "consents.yaml",
             "{{ result.self }}/status",
-            "{{ state.consents[result.consentId].status }}",
-            "member: state.consents[…] has no status",
+            "{{ state.consents[result.id].state }}",
+            "member: state.consents[…] has no state",
         ),
         (
             "consents.yaml",
@@ -103,12 +103,7 @@ def test_a_copy_of_the_bundled_dialect_is_clean(dialect: Path) -> None:
             "member: testdata has no consent; did you mean consents?",
         ),
         ("consents.yaml", "{{ session.url }}", "{{ session.uri }}", "member: session has no uri; did you mean url?"),
-        (
-            "consents.yaml",
-            "headers['tpp-redirect-uri'] | url",
-            "headers['TPP-Redirect-URI'] | url",
-            "member: headers has no TPP-Redirect-URI; did you mean tpp-redirect-uri?",
-        ),
+        ("consents.yaml", "{{ session.url }}", "{{ token.scpe }}", "member: token has no scpe; did you mean scope?"),
         (
             "consents.yaml",
             "{{ result.self }}/status",
@@ -157,15 +152,15 @@ rules:
     match: {operation: consent-status, headers: {X-Mine: a}}
     handler: consents.status
     respond:
-      - {when: result.status == 'valid', body: {consentStatus: valid}}
+      - {when: result.statsu == 'x', body: {consentStatus: valid}}
       - body: {consentStatus: "{{ result.consentStatus }}", at: "{{ clock.time }}"}
     effects:
-      - {set: "state.consents[path.consentId].validUntl", to: "2026-12-31"}
-      - {set: "state.consents[path.consentId].validUntil", to: "tomorrow"}
+      - {set: "state.consents[path.consentId].valid_untl", to: "2026-12-31"}
+      - {set: "state.consents[path.consentId].valid_until", to: "tomorrow"}
 """
     )
     mistakes = check(Settings(dialect="mine", state="memory:", confdir=dialect.parents[1]))
-    assert places_of(mistakes) == ["7:16 member", "8:65 member", "10:15 member", "11:64 member"]
+    assert places_of(mistakes) == ["7:16 member", "8:31 member", "8:65 member", "10:15 member", "11:65 member"]
 
 
 def test_names_of_ones_own_are_none(dialect: Path) -> None:
@@ -182,6 +177,12 @@ rules:
       - {set: "state.notes[path.id].seen", to: true}
       - {set: "state.consents[path.id].ourMark", to: 1}
       - {set: "state.payments[path.id].transactionStatus", to: "{{ query.status }}"}
+  - id: our-token
+    match: {method: POST, path: /mine}
+    respond: {text: "{{ token.resource }} {{ headers['TPP-Redirect-URI'] }} {{ form.anything }}"}
+    effects:
+      - set: "state.tokens['t']"
+        to: {client: mine, expires: "{{ now() }}", resource: "{{ query.id }}"}
 """
     )
     assert problems(dialect) == []
@@ -197,7 +198,7 @@ def test_examples_of_a_dialect_are_held_against_its_own_test_data(dialect: Path)
     accounts = (dialect / "accounts.yaml").read_text()
     (dialect / "accounts.yaml").write_text(accounts.replace(consent, "00000000-5f0e-4c6a-8b1d-2e7f60a4c911"))
     assert problems(dialect) == []
-    (dialect.parent / "testdata.yaml").write_text("testdata: 1\nreplace: true\n")
+    (dialect.parent / "testdata.yaml").write_text("testdata: 2\nreplace: true\n")
     assert problems(dialect) == []
 
 
@@ -211,3 +212,25 @@ def test_a_member_that_a_client_certificate_does_not_have(dialect: Path) -> None
     assert problems(dialect) == []
     (dialect / "case.yaml").write_text(case % "nmae")
     assert problems(dialect) == ["case.yaml member: request.client has no nmae; did you mean name?"]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("{{ request.hots }}", "ours.yaml member: request has no hots; did you mean host?"),
+        ("{{ state.consents['a'].statsu }}", "did you mean status?"),
+        ("{{ state.consnts['a'] }}", "state has no consnts; did you mean consents?"),
+    ],
+)
+def test_values_of_the_whole_dialect_are_looked_at_too(dialect: Path, value: str, expected: str) -> None:
+    (dialect / "ours.yaml").write_text(f'cassette: 1\nlet:\n  held: "{value}"\n')
+    (problem,) = problems(dialect)
+    assert expected in problem
+
+
+def test_values_of_the_whole_dialect_are_known(dialect: Path) -> None:
+    (dialect / "ours.yaml").write_text(
+        'cassette: 1\nlet: {who: "{{ query.who }}"}\n'
+        'rules: [{id: a, match: {path: /a, when: let.who}, respond: {text: "{{ let.who }}"}}]\n'
+    )
+    assert problems(dialect) == []

@@ -16,15 +16,15 @@ ACCOUNT = """\
     bic: SANDATWWXXX
     psuId: anna
     balances:
-      - {balanceAmount: {amount: "1.00", currency: EUR}, balanceType: forwardAvailable, referenceDate: "2026-01-31"}
+      - {amount: {amount: "1.00", currency: EUR}, type: FWAV, reference_date: "2026-01-31"}
 """
-ENTRY = '{transactionId: T-1, transactionAmount: {amount: "-1.00", currency: EUR}, bankTransactionCode: X, bookingDate: "2026-01-01", valueDate: "2026-01-01", creditorName: a, creditorAccount: {iban: AT051988000099000011}, debtorName: b, debtorAccount: {iban: AT051988000099000011}, creditorId: "", remittanceInformationUnstructured: c}'  # noqa: E501
-PAYMENT = '{service: SERVICE, product: instant-sepa-credit-transfers, transactionStatus: ACSP, endToEndIdentification: a, debtorAccount: {iban: AT459880000010204711}, creditorAccount: {iban: AT459880000010204711}, creditorName: a, instructedAmount: {amount: "1.00", currency: EUR}}'  # noqa: E501
+ENTRY = '{id: T-1, amount: {amount: "-1.00", currency: EUR}, code: X, booked_on: "2026-01-01", value_on: "2026-01-01", creditor_name: a, creditor_account: {iban: AT051988000099000011}, debtor_name: b, debtor_account: {iban: AT051988000099000011}, creditor_id: "", remittance: c}'  # noqa: E501
+PAYMENT = '{kind: single, service: SERVICE, product: instant-sepa-credit-transfers, status: ACSP, debtor: {account: AT459880000010204711}, amount: &amount {amount: "1.00", currency: EUR}, parts: [{amount: *amount, creditor: {name: a, account: {iban: AT459880000010204711}}}]}'  # noqa: E501
 
 
 def unused_in(tmp_path: Path, text: str) -> list[str]:
     file = tmp_path / "mine.yaml"
-    file.write_text("testdata: 1\n" + text)
+    file.write_text("testdata: 2\n" + text)
     over = overlay([BUNDLED, file])
     assert [str(p) for p in over.problems] == []
     problems = find_unused(over, bundled_engine().interface)
@@ -49,10 +49,10 @@ def test_a_customer_without_an_account(tmp_path: Path) -> None:
     assert unused_in(tmp_path, customer + "accounts:\n" + ACCOUNT + "    signatories: [anna, greta]\n") == []
 
 
-def test_a_transaction_with_the_id_of_another(tmp_path: Path) -> None:
-    entries = f"    transactions:\n      booked:\n        - {ENTRY}\n      pending:\n        - {ENTRY}\n"
+def test_an_entry_with_the_id_of_another(tmp_path: Path) -> None:
+    entries = f"    entries:\n      booked:\n        - {ENTRY}\n      pending:\n        - {ENTRY}\n"
     assert unused_in(tmp_path, "accounts:\n" + ACCOUNT + entries) == [
-        "15:27 another transaction of this account has the id T-1, too"
+        "15:16 another entry of this account has the id T-1, too"
     ]
     other = entries.replace("T-1", "T-2", 1)
     assert unused_in(tmp_path, "accounts:\n" + ACCOUNT + other) == []

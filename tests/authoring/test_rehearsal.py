@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.taping import taped
+from xs2a_sandbox.cassette.dialect.things import default_things
 from xs2a_sandbox.features.derive.rehearsal import differences
 
 
@@ -24,8 +25,10 @@ from xs2a_sandbox.features.derive.rehearsal import differences
     ],
 )
 def test_bodies(bank: Any, sandbox: Any, unlike: list[str]) -> None:
-    assert list(differences(taped("/a", bank), taped("/a", sandbox))) == unlike
+    assert list(differences(taped("/a", bank), taped("/a", sandbox), default_things().states)) == unlike
 
 
 def test_another_status_is_all_that_is_told() -> None:
-    assert list(differences(taped("/a", {"a": 1}, status=201), taped("/a", {}, status=400))) == ["400 instead of 201"]
+    assert list(differences(taped("/a", {"a": 1}, status=201), taped("/a", {}, status=400), ())) == [
+        "400 instead of 201"
+    ]

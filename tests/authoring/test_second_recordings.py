@@ -17,7 +17,7 @@ from xs2a_sandbox.features.derive import derived_dialect as derived_dialects
 NEW_IDS = {
     "consents.create": {"ids": "{digits:10}"},
     "payments.initiate": {"ids": "PAY-{hex:16}"},
-    "authorisations.start": {"authorisation_ids": "{base64url:22}"},
+    "authorisation": {"authorisation_ids": "{base64url:22}"},
 }
 
 

@@ -19,7 +19,7 @@ from xs2a_sandbox.features.derive import derived_dialect as derived_dialects
 READS = ("accounts.list", "accounts.read", "accounts.balances", "accounts.transactions")
 BANKS: dict[str, Mapping[str, Mapping[str, Any]]] = {
     "as it is bundled": {},
-    "redirect": {"authorisations.start": {"sca": "redirect"}},
+    "redirect": {"authorisation": {"sca": "redirect"}},
     "older consents stay": {"consents.create": {"ends_older": False}},
     "executed is ACSC": {"payments.initiate": {"executed": "ACSC"}},
     "deleted consents are gone": {"consents.delete": {"keeps": False}},
@@ -98,7 +98,14 @@ def second(app: Customer) -> None:
 
 def bank(directory: Path, options: Mapping[str, Mapping[str, Any]]) -> Path:
     directory.mkdir()
-    cassette = {"cassette": 1, "extends": "berlin-group-1.3", "changes": {"options": options}}
+    own = {name: value for name, value in options.items() if name != "authorisation"}
+    section = options.get("authorisation", {})
+    cassette = {
+        "cassette": 1,
+        "extends": "berlin-group-1.3",
+        "authorisation": section,
+        "changes": {"options": own},
+    }
     (directory / "dialect.yaml").write_text(yaml_text(cassette))
     shutil.copy(bundled("cassettes") / "berlin-group-1.3" / "testdata.yaml", directory)
     return directory

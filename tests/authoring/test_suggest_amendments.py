@@ -112,7 +112,7 @@ def test_requests_whose_answers_need_other_changes_are_told_apart(tmp_path: Path
     steps = [step(target, "GET", ACCESS) for target in ("/v1/accounts", ACCOUNTS)]
     consents = facts.testdata()["consents"]
     for id, consent in list(consents.items()):
-        if consent["role"] == "valid" and len(steps) < 4:
+        if consent["role"] == "authorised" and len(steps) < 4:
             steps.append(step(f"/v1/accounts/{consent['accounts'][0]}", "GET", ("Consent-ID", id)))
     answers = {}
     for number, one in enumerate(steps):

@@ -8,7 +8,7 @@ from tests.contract import facts
 from tests.support.engine_client import Client, an_engine, cassette
 from xs2a_sandbox.config import RealBank
 
-PATH = f"/v1/consents/{facts.consent('valid')}/status"
+PATH = f"/v1/consents/{facts.consent()}/status"
 WRONG = {"Digest": "SHA-256=AAAA", "TPP-Redirect-Preferred": "perhaps"}
 """Of a request without certificate, signature and token: wrong in all that is checked."""
 

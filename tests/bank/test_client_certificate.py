@@ -39,7 +39,7 @@ def bank(*checks: str, profile: Profile = "documented", trust: Callable[[], Trus
 
 
 def status(client: Client, shown: tuple[bytes, ...] | None, **headers: str) -> Answer:
-    path = f"/v1/consents/{facts.consent('valid')}/status"
+    path = f"/v1/consents/{facts.consent()}/status"
     return client.get(path, headers=headers, certificates=shown)
 
 

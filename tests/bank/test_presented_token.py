@@ -16,12 +16,12 @@ ADMIN = {"Authorization": "Bearer admin"}
 TOKEN = {"Authorization": "Bearer t1"}
 
 
-def client(scope: str | None) -> Client:
-    """A session with a token of this scope."""
+def client(scope: str | None, **of: str) -> Client:
+    """A session with a token of this scope, and of what a customer has authorised it for."""
     engine = an_engine(real=RealBank(checks=("token",)))
     engine.use(admin_token="admin")
     one = Client(engine)
-    document = {"client": "demo-tpp", "expires": "2999-01-01T00:00:00+01:00", "scope": scope}
+    document = {"client": "demo-tpp", "expires": "2999-01-01T00:00:00+01:00", "scope": scope, **of}
     assert one.request("PUT", "/_sandbox/state/tokens/t1", headers=ADMIN, json=document).status == 201
     return one
 
@@ -33,14 +33,32 @@ def client(scope: str | None) -> Client:
         ("AIS", 200),
         ("PIIS AIS", 200),
         ("PIS PIS", 401),
-        (f"AIS:{facts.consent('valid')}", 200),
-        (f"AIS:{facts.consent('valid').upper()}", 200),
-        (f"PIIS:{facts.consent('expired')}", 401),
+        ("AIS:1", 200),
         ("PIS:1", 401),
+        ("something else", 200),
     ],
 )
-def test_a_token_of_another_consent(scope: str | None, status: int) -> None:
-    one, consent = client(scope), facts.consent("valid")
+def test_a_token_of_another_scope(scope: str | None, status: int) -> None:
+    judge(client(scope), status)
+
+
+@pytest.mark.parametrize(
+    ("family", "resource", "status"),
+    [
+        ("consent", facts.consent(), 200),
+        ("consent", facts.consent("expired"), 401),
+        ("payment", facts.consent(), 401),
+        ("login", "1", 200),
+    ],
+)
+@pytest.mark.parametrize("scope", [None, "openid"])
+def test_a_token_of_another_consent(family: str, resource: str, status: int, scope: str | None) -> None:
+    one = client(scope, family=family, resource=resource)
+    judge(one, status)
+    judge(one, status, facts.consent().upper())
+
+
+def judge(one: Client, status: int, consent: str = facts.consent()) -> None:
     answers = [
         one.get("/v1/accounts", consent=consent, headers=TOKEN),
         one.get(f"/v1/consents/{consent}", headers=TOKEN),
@@ -170,5 +188,5 @@ def test_whatever_is_presented_there_is_an_answer(text: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
 def test_a_scheme_has_no_case(scheme: str) -> None:
-    consent = facts.consent("valid")
+    consent = facts.consent()
     assert client(None).get("/v1/accounts", consent=consent, headers={"Authorization": f"{scheme} t1"}).status == 200

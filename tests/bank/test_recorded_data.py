@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.support.engine_client import an_engine
+from tests.support.engine_client import an_engine, speaking
 from tests.support.taping import redacted_tape, taped
 from xs2a_sandbox.bank.recorded_data import recorded_data
 from xs2a_sandbox.bank.testdata import TestData
 from xs2a_sandbox.cli.main import cli
 from xs2a_sandbox.clock import Clock
-from xs2a_sandbox.documents.formats import is_iban
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http.exchange import Exchange
 
@@ -29,7 +28,8 @@ DAY = "2026-11-21"
 
 
 def collections_of(*entries: Exchange, data: TestData = EMPTY) -> dict[str, Any]:
-    collections = recorded_data(entries, data).at(datetime(2026, 11, 22, tzinfo=UTC).date())
+    interface = speaking("berlin-group-1.3").interface
+    collections = recorded_data(entries, data, interface).at(datetime(2026, 11, 22, tzinfo=UTC).date())
     return {name: dict(documents) for name, documents in collections.items()}
 
 
@@ -41,8 +41,8 @@ def test_accounts_are_those_of_the_consent_that_they_were_listed_with() -> None:
     data = collections_of(
         taped("/v1/accounts", listed(IBAN, ANOTHER), headers=[("Consent-ID", CONSENT), ("PSU-ID", "plyb")])
     )
-    assert list(data["accounts"]) == [IBAN, ANOTHER]
-    assert data["consents"][CONSENT]["accounts"] == [IBAN, ANOTHER]
+    assert {id: account["iban"] for id, account in data["accounts"].items()} == {"r0": IBAN, "r1": ANOTHER}
+    assert data["consents"][CONSENT]["accounts"] == ["r0", "r1"]
     assert {one["psuId"] for one in data["accounts"].values()} == {"plyb"}
     assert data["psus"]["plyb"]["password"] == "dropped"
 
@@ -56,11 +56,11 @@ def test_what_is_asked_of_an_account_becomes_part_of_it() -> None:
         taped("/v1/accounts/r0/transactions?dateFrom=2026-11-20", {"transactions": {"booked": [entry]}}),
         taped("/v1/accounts/r0/transactions", {"transactions": {"booked": [entry, entry | {"transactionId": "T-0"}]}}),
     )
-    account = data["accounts"][IBAN]
-    assert account["balances"] == [balance | {"referenceDate": DAY}]
+    account = data["accounts"]["r0"]
+    assert account["balances"] == [{"amount": balance["balanceAmount"], "type": "FWAV", "reference_date": DAY}]
     assert account["currency"] == "CHF"
-    assert [one["transactionId"] for one in account["transactions"]["booked"]] == ["T-1", "T-0"]
-    assert "checkId" not in account["transactions"]["booked"][0]
+    assert [one["id"] for one in account["entries"]["booked"]] == ["T-1", "T-0"]
+    assert account["entries"]["booked"][0] == {"id": "T-1", "booked_on": DAY}
 
 
 def test_what_the_recording_itself_makes_is_not_there_before() -> None:
@@ -71,7 +71,7 @@ def test_what_the_recording_itself_makes_is_not_there_before() -> None:
 
 
 def test_accounts_of_the_test_data_stay_as_they_are_there() -> None:
-    there = {"accounts": {IBAN: {"name": "Anna"}}, "psus": {"anna": {}}, "consents": {CONSENT: {"accounts": []}}}
+    there = {"accounts": {"r0": {"name": "Anna"}}, "psus": {"anna": {}}, "consents": {CONSENT: {"accounts": []}}}
     entry = taped("/v1/accounts", listed(IBAN), headers=[("Consent-ID", CONSENT)])
     assert collections_of(entry, data=TestData(there, ())) == there | {"payments": {}}
 
@@ -168,7 +168,7 @@ def test_accounts_are_found_below_any_version(prefix: str) -> None:
     data = collections_of(
         taped(f"{prefix}/accounts", listed(IBAN)), taped(f"{prefix}/consents/{CONSENT}", {"access": {}})
     )
-    assert list(data["accounts"]) == [IBAN]
+    assert list(data["accounts"]) == ["r0"]
     assert CONSENT not in data["consents"] or data["consents"][CONSENT]["accounts"] == []
 
 
@@ -176,32 +176,61 @@ def test_an_account_whose_iban_comes_later_is_one() -> None:
     balance = {"balanceAmount": {"currency": "CHF", "amount": 1.5}, "balanceType": "expected"}
     headers = [("Consent-ID", CONSENT)]
     early = taped("/v1/accounts/r0/balances", {"balances": [balance]}, headers=headers)
-    (made,) = collections_of(early)["accounts"].items()
-    assert is_iban(made[0])
-    assert made[1]["resourceId"] == "r0"
+    assert list(collections_of(early)["accounts"]) == ["r0"]
     data = collections_of(early, taped("/v1/accounts", listed(IBAN), headers=headers))
-    assert list(data["accounts"]) == [IBAN] == data["consents"][CONSENT]["accounts"]
-    assert data["accounts"][IBAN]["balances"][0]["balanceAmount"] == {"currency": "CHF", "amount": "1.5"}
+    assert list(data["accounts"]) == ["r0"] == data["consents"][CONSENT]["accounts"]
+    assert data["accounts"]["r0"]["iban"] == IBAN
+    assert data["accounts"]["r0"]["balances"][0]["amount"] == {"currency": "CHF", "amount": "1.5"}
+
+
+def test_an_account_whose_id_comes_later_is_one() -> None:
+    asked = {"access": {"balances": [{"iban": IBAN, "currency": "CHF"}]}, "consentStatus": "valid"}
+    data = collections_of(taped(f"/v1/consents/{CONSENT}", asked), taped("/v1/accounts", listed(IBAN)))
+    assert list(data["accounts"]) == ["r0"] == data["consents"][CONSENT]["accounts"]
+    assert (data["accounts"]["r0"]["iban"], data["accounts"]["r0"]["currency"]) == (IBAN, "CHF")
 
 
 def test_consents_and_payments_for_accounts_of_ours_stay() -> None:
-    there = TestData({"accounts": {IBAN: {"name": "Anna"}}, "psus": {"anna": {}}, "consents": {}, "payments": {}}, ())
+    there = TestData({"accounts": {"r0": {"name": "Anna"}}, "psus": {"anna": {}}, "consents": {}, "payments": {}}, ())
     payment = {"debtorAccount": {"iban": IBAN}, "creditorName": "x"}
     data = collections_of(
         taped("/v1/accounts", listed(IBAN), headers=[("Consent-ID", CONSENT)]),
         taped(f"/v1/payments/sepa-credit-transfers/{PAYMENT}", payment),
         data=there,
     )
-    assert data["consents"][CONSENT]["accounts"] == [IBAN]
+    assert data["consents"][CONSENT]["accounts"] == ["r0"]
     assert PAYMENT in data["payments"]
-    assert data["accounts"] == {IBAN: {"name": "Anna"}}
+    assert data["accounts"] == {"r0": {"name": "Anna"}}
+
+
+def test_a_payment_is_what_the_request_for_it_would_have_made() -> None:
+    told = {
+        "debtorAccount": {"iban": IBAN},
+        "creditorName": "x",
+        "instructedAmount": {"currency": "eur", "amount": 3},
+        "startDate": "2026-12-01",
+        "frequency": "Monthly",
+        "transactionStatus": "ACTC",
+    }
+    data = collections_of(taped(f"/v1/periodic-payments/sepa-credit-transfers/{PAYMENT}", told))
+    payment = data["payments"][PAYMENT]
+    amount = {"currency": "EUR", "amount": "3"}
+    assert (payment["kind"], payment["status"], payment["debtor"]["account"]) == ("standing", "ACTC", IBAN)
+    assert (payment["amount"], payment["parts"]) == (amount, [{"amount": amount, "creditor": {"name": "x"}}])
+    assert payment["schedule"] == {"start": "2026-12-01", "frequency": "Monthly"}
+    assert payment["sent"]["frequency"] == "Monthly"
+
+
+def test_what_no_payment_can_be_is_none() -> None:
+    told = {"debtorAccount": "x"}
+    assert collections_of(taped(f"/v1/payments/sepa-credit-transfers/{PAYMENT}", told))["payments"] == {}
 
 
 def test_what_is_adopted_is_in_the_form_of_the_specification(tmp_path: Path) -> None:
     name = "Müller".encode().decode("cp1252")
     reference = {"resourceId": "r", "iban": IBAN, "currency": "eur", "product": name, "displayName": "Mu\u0308ller"}
-    account = collections_of(taped("/v1/accounts", {"accounts": [reference]}))["accounts"][IBAN]
-    assert (account["currency"], account["product"], account["displayName"]) == ("EUR", "Müller", "Müller")
+    account = collections_of(taped("/v1/accounts", {"accounts": [reference]}))["accounts"]["r"]
+    assert (account["currency"], account["product"], account["display_name"]) == ("EUR", "Müller", "Müller")
     exchanges = journey()[:1]
     body = exchanges[0].answer_body.replace(b'"EUR"', b'"eur"')
     done = offline(tmp_path / "conf", replace(exchanges[0], answer_body=body))

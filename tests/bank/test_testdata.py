@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.contract import facts
-from tests.support.engine_client import Client, an_engine
+from tests.support.engine_client import Client, an_engine, speaking
 from xs2a_sandbox.bank import TestData, testdata
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.errors import Unreadable
@@ -23,22 +23,22 @@ def more(tmp_path: Path, text: str) -> TestData:
 
 def written(tmp_path: Path, text: str) -> Path:
     file = tmp_path / "more.yaml"
-    file.write_text("testdata: 1\n" + dedent(text))
+    file.write_text("testdata: 2\n" + dedent(text))
     return file
 
 
 def account(psu: str = "anna", currency: str = "EUR") -> str:
-    balance = f"{{balanceAmount: {{amount: '1.00', currency: {currency}}}, balanceType: forwardAvailable, "
-    balance += 'referenceDate: "{{ today(-1) }}"}'
+    balance = f"{{amount: {{amount: '1.00', currency: {currency}}}, type: FWAV, "
+    balance += 'reference_date: "{{ today(-1) }}"}'
     return f"{{currency: {currency}, name: N, product: P, bic: SANDATWWXXX, psuId: {psu}, balances: [{balance}]}}"
 
 
 def test_dates_count_from_the_day() -> None:
-    (id, _), *_ = facts.consents("valid")
+    (id, _), *_ = facts.consents("authorised")
     data = testdata.load([BUNDLED])
 
-    assert data.at(DAY)["consents"][id]["lastActionDate"] == "2028-02-27"
-    assert data.at(date(2026, 1, 1))["consents"][id]["lastActionDate"] == "2025-12-30"
+    assert data.at(DAY)["consents"][id]["last_action_on"] == "2028-02-27"
+    assert data.at(date(2026, 1, 1))["consents"][id]["last_action_on"] == "2025-12-30"
     assert data.at(DAY) is data.at(DAY)
 
 
@@ -64,7 +64,7 @@ def test_a_file_is_merged_by_id(tmp_path: Path) -> None:
 
     assert data["accounts"].keys() == facts.accounts().keys() | {iban}
     assert data["accounts"][other]["name"] == "N"
-    assert data["accounts"][iban]["balances"][0]["referenceDate"] == "2028-02-28"
+    assert data["accounts"][iban]["balances"][0]["reference_date"] == "2028-02-28"
     assert data["psus"].keys() == facts.testdata()["psus"].keys()
 
 
@@ -82,7 +82,7 @@ def test_replace_starts_empty(tmp_path: Path) -> None:
 
 
 CARD = "0CAE8C3E-1111-4222-8333-444455556666"
-CARD_KEPT = "maskedPan: '1***2', currency: EUR, name: A, product: P, balances: []"
+CARD_KEPT = "masked_pan: '1***2', currency: EUR, name: A, product: P, balances: []"
 
 
 @pytest.mark.parametrize(
@@ -90,13 +90,13 @@ CARD_KEPT = "maskedPan: '1***2', currency: EUR, name: A, product: P, balances: [
     [
         (f"accounts:\n  {facts.foreign_iban()}: {account(psu='nobody')}", 3, "nobody"),
         (f"accounts: {{{facts.covered()}: null}}", None, facts.covered()),
-        ("accounts: {AT00: null}", 2, "AT00"),
+        (f"accounts: {{AT00{facts.foreign_iban()[4:]}: {account()}}}", 2, "check digits"),
         (
-            f"cardAccounts:\n  {CARD.lower()}:\n    {{{CARD_KEPT}, linkedAccount: {facts.foreign_iban()}}}",
+            f"cards:\n  {CARD.lower()}:\n    {{{CARD_KEPT}, account: {facts.foreign_iban()}}}",
             4,
             facts.foreign_iban(),
         ),
-        (f"cardAccounts: {{{CARD}: {{{CARD_KEPT}}}}}", 2, "linkedAccount"),
+        (f"cards: {{{CARD}: {{{CARD_KEPT}}}}}", 2, "the key account"),
         ("clients: {app: {name: App}}", 2, "secret"),
         ("wrong: {}", 2, "wrong"),
         ("psus:\n  ann: {name: A, password: p, otp: '{{ nope }}', methods: []}", 3, "nope"),
@@ -136,16 +136,16 @@ def test_all_mistakes_of_all_files(tmp_path: Path) -> None:
 def test_an_id_in_upper_case_is_found(tmp_path: Path) -> None:
     """UUIDs compare without case."""
     id = "0CAE8C3E-1111-4222-8333-444455556666"
-    fields = "recurringIndicator: true, validUntil: 9999-12-31, frequencyPerDay: 4, lastActionDate: 2026-01-01"
-    data = more(tmp_path, f"consents: {{{id}: {{role: valid, accounts: [{facts.covered()}], {fields}}}}}")
+    fields = "recurring: true, valid_until: 9999-12-31, frequency: 4, last_action_on: 2026-01-01"
+    data = more(tmp_path, f"consents: {{{id}: {{role: authorised, accounts: [{facts.covered()}], {fields}}}}}")
     client = Client(an_engine(testdata=data))
 
     for written_as in (id, id.lower()):
         assert client.get(f"/v1/consents/{written_as}/status").status == 200
 
 
-def test_a_card_account_of_your_own(tmp_path: Path) -> None:
-    data = more(tmp_path, f"cardAccounts: {{{CARD}: {{{CARD_KEPT}, linkedAccount: {facts.covered()}}}}}")
+def test_a_card_of_your_own(tmp_path: Path) -> None:
+    data = more(tmp_path, f"cards: {{{CARD}: {{{CARD_KEPT}, account: {facts.covered()}}}}}")
     client = Client(an_engine(testdata=data))
 
     for written_as in (CARD, CARD.lower()):
@@ -165,7 +165,7 @@ def test_the_bank_sees_it(tmp_path: Path) -> None:
 
 
 def test_a_customer_and_an_account_need_little(tmp_path: Path) -> None:
-    balance = "{balanceAmount: {amount: '1', currency: EUR}, balanceType: expected}"
+    balance = "{amount: {amount: '1', currency: EUR}, type: XPCD}"
     account = f"{{currency: EUR, psuId: max, balances: [{balance}]}}"
     text = f"psus: {{max: {{name: Max, password: a}}}}\naccounts: {{AT051988000099000011: {account}}}\n"
     data = more(tmp_path, text)
@@ -184,10 +184,10 @@ def test_members_of_ones_own_are_kept(tmp_path: Path) -> None:
         ("psus: {max: {name: Max, pasword: a}}", "unknown key pasword; did you mean password?"),
         (
             "accounts: {AT051988000099000011: {currency: EUR, psuId: anna, balances: "
-            "[{balanceAmount: {amount: '1', currency: EUR}, balanceType: expected}], "
-            "transactions: {booked: [{transactionId: a, bookingDate: 2026-01-01, valueDate: 2026-01-01, "
-            "transactionAmount: {amount: '1', currency: EUR}, creditrName: x}]}}}",
-            "unknown key creditrName; did you mean creditorName?",
+            "[{amount: {amount: '1', currency: EUR}, type: XPCD}], "
+            "entries: {booked: [{id: a, booked_on: 2026-01-01, value_on: 2026-01-01, "
+            "amount: {amount: '1', currency: EUR}, creditr_name: x}]}}}",
+            "unknown key creditr_name; did you mean creditor_name?",
         ),
     ],
 )
@@ -203,26 +203,28 @@ def test_any_state_of_consents_and_payments(tmp_path: Path) -> None:
         """
         consents:
           3f0c2d52-6c0b-4f6e-9d53-0f4c2b7f9a10:
-            role: received
+            role: awaiting
             accounts: [AT459880000010204711]
-            recurringIndicator: true
-            validUntil: "2030-01-01"
-            frequencyPerDay: 4
-            lastActionDate: "2028-01-01"
+            recurring: true
+            valid_until: "2030-01-01"
+            frequency: 4
+            last_action_on: "2028-01-01"
             access: {balances: [{iban: AT459880000010204711}]}
         payments:
           3f0c2d52-6c0b-4f6e-9d53-0f4c2b7f9a11:
+            kind: single
             service: payments
             product: target-2-payments
-            transactionStatus: ACCC
-            debtorAccount: {iban: AT459880000010204711}
-            creditorAccount: {iban: AT359850700040087109}
-            creditorName: Buchhandlung Eselsohr
-            instructedAmount: {currency: EUR, amount: "1.00"}
+            status: ACCC
+            debtor: {account: AT459880000010204711}
+            amount: {currency: EUR, amount: "1.00"}
+            parts:
+              - amount: {currency: EUR, amount: "1.00"}
+                creditor: {name: Buchhandlung Eselsohr, account: {iban: AT359850700040087109}}
         """,
     )
-    assert data.at(DAY)["consents"]["3f0c2d52-6c0b-4f6e-9d53-0f4c2b7f9a10"]["role"] == "received"
-    assert data.at(DAY)["payments"]["3f0c2d52-6c0b-4f6e-9d53-0f4c2b7f9a11"]["transactionStatus"] == "ACCC"
+    assert data.at(DAY)["consents"]["3f0c2d52-6c0b-4f6e-9d53-0f4c2b7f9a10"]["role"] == "awaiting"
+    assert data.at(DAY)["payments"]["3f0c2d52-6c0b-4f6e-9d53-0f4c2b7f9a11"]["status"] == "ACCC"
 
 
 def test_a_balance_of_any_type_decides_what_can_be_paid(tmp_path: Path) -> None:
@@ -231,7 +233,7 @@ def test_a_balance_of_any_type_decides_what_can_be_paid(tmp_path: Path) -> None:
           AT051988000099000011:
             currency: EUR
             psuId: anna
-            balances: [{balanceAmount: {amount: "10.00", currency: EUR}, balanceType: closingBooked}]
+            balances: [{amount: {amount: "10.00", currency: EUR}, type: CLBD}]
         """
     client = Client(an_engine(testdata=more(tmp_path, text)))
     for amount, available in (("10.00", True), ("10.01", False)):
@@ -240,3 +242,27 @@ def test_a_balance_of_any_type_decides_what_can_be_paid(tmp_path: Path) -> None:
             "instructedAmount": {"currency": "EUR", "amount": amount},
         }
         assert client.post("/v1/funds-confirmations", json=question).json() == {"fundsAvailable": available}
+
+
+def test_a_payment_that_no_app_has_sent_is_shown_by_the_other_dialect_too() -> None:
+    engine = speaking("berlin-group-1.3")
+    engine.use(testdata=testdata.load([BUNDLED]))
+    client = Client(engine)
+    for status in ("ACSP", "ACTC"):
+        for id, payment in facts.payments(status):
+            record = client.get(f"/v1/{payment['service']}/{payment['product']}/{id}").json()
+            assert record["debtorAccount"]["iban"] == payment["debtor"]["account"]
+            if payment["kind"] != "bulk":
+                assert record["instructedAmount"] == payment["amount"]
+                assert record["creditorName"] == payment["parts"][0]["creditor"]["name"]
+
+
+def test_the_first_form_of_test_data_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "old.yaml"
+    file.write_text("testdata: 1\naccounts: {}\n")
+    with pytest.raises(Unreadable) as error:
+        testdata.load([file])
+
+    (problem,) = error.value.problems
+    assert (problem.line, problem.column, problem.code) == (1, 11, "old-testdata")
+    assert "write `testdata: 2`" in problem.text

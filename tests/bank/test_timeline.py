@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.contract import bodies, facts
-from tests.support.rehearsal import STARTS, with_options
+from tests.support.rehearsal import authorising, with_options
 from tests.support.timed_bank import APART, DECOUPLED, EMBEDDED, REDIRECT, Thing, TimedBank, an_engine_at
 from xs2a_sandbox.clock import read_time
 from xs2a_sandbox.state import MemoryStore, Store
@@ -30,8 +30,8 @@ def a_bank(time: str = MORNING, store: Store | None = None, **options: Any) -> T
 
 
 def set_to(directory: Path, **options: Any) -> dict[str, Any]:
-    """What every start of an authorisation says under `with`, as `a_bank` takes it."""
-    return {"layers": with_options(directory, dict.fromkeys(STARTS.values(), options))}
+    """What the section `authorisation` says otherwise, as `a_bank` takes it."""
+    return {"layers": authorising(directory, **options)}
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def test_an_authorisation_that_waits_for_its_code_keeps_others_out(tmp_path: Pat
     bank = a_bank(**set_to(tmp_path, confirmation=True))
     payment = bank.payment(ANNA, wishes=REDIRECT)
     (own,) = bank.listed(payment)
-    assert bank.decide(own).json()["scaStatus"] == "unconfirmed"
+    assert bank.decide(own).json()["status"] == "unconfirmed"
 
     answer = bank.start(payment, "anna")
 
@@ -337,13 +337,13 @@ def test_the_control_interface_shows_an_expired_consent_as_expired(bank: TimedBa
     bank.wait(days=1)
     refused = bank.ask("GET", "/v1/accounts", consent=consent.id)
     assert (refused.status, refused.error["code"]) == (401, "CONSENT_EXPIRED")
-    assert bank.kept("consents", consent.id)["consentStatus"] == "expired"
+    assert bank.kept("consents", consent.id)["status"] == "expired"
 
 
 LOOKS: dict[str, Callable[[TimedBank, str], str]] = {
     "answer": TimedBank.sca,
-    "state": lambda bank, own: bank.kept("authorisations", own.rpartition("/")[2])["scaStatus"],
-    "control": lambda bank, own: bank.control("GET", f"sca/{own.rpartition('/')[2]}").json()["scaStatus"],
+    "state": lambda bank, own: bank.kept("authorisations", own.rpartition("/")[2])["status"],
+    "control": lambda bank, own: bank.control("GET", f"sca/{own.rpartition('/')[2]}").json()["status"],
 }
 
 
@@ -351,7 +351,7 @@ LOOKS: dict[str, Callable[[TimedBank, str], str]] = {
 def test_a_decision_that_is_due_is_shown_to_who_looks_first(bank: TimedBank, look: str) -> None:
     own = bank.begin(bank.payment(ANNA), "anna", DECOUPLED)
     bank.wait(seconds=30)
-    assert LOOKS[look](bank, own) == "finalised"
+    assert LOOKS[look](bank, own) == ("finalised" if look == "answer" else "done")
 
 
 @pytest.mark.parametrize("look", ["record", "status", "state"])
@@ -360,12 +360,10 @@ def test_what_follows_from_a_decision_is_shown_to_who_looks_first(bank: TimedBan
     payment = bank.payment(ANNA)
     bank.begin(payment if kind == "payment" else bank.basket(payment), "anna", DECOUPLED)
     bank.wait(seconds=30)
-    shown = (
-        bank.kept("payments", payment.id)
-        if look == "state"
-        else bank.get(payment.path + "/status" * (look == "status"))
-    )
-    assert shown["transactionStatus"] == "ACSP"
+    if look == "state":
+        assert bank.kept("payments", payment.id)["status"] == "ACSP"
+    else:
+        assert bank.get(payment.path + "/status" * (look == "status"))["transactionStatus"] == "ACSP"
 
 
 @pytest.mark.parametrize(("starts", "status"), [("2026-12-01", "ACSP"), ("2026-12-02", "ACTC")])
@@ -374,7 +372,7 @@ def test_the_answer_of_a_decision_about_a_standing_order_is_what_a_read_says(
 ) -> None:
     order = bank.payment(ANNA, bodies.PERIODIC, startDate=starts, endDate="2027-06-30")
     decided = bank.sign(order, "anna")
-    assert (decided, bank.status(order), bank.kept("payments", order.id)["transactionStatus"]) == (status,) * 3
+    assert (decided, bank.status(order), bank.kept("payments", order.id)["status"]) == (status,) * 3
 
 
 def test_the_page_shows_what_the_bank_knows(bank: TimedBank) -> None:
@@ -502,10 +500,10 @@ def test_a_balance_is_of_the_day_of_the_booking_that_changed_it(bank: TimedBank)
 def test_a_joint_consent_ends_the_older_ones_of_all_who_sign(bank: TimedBank) -> None:
     of_ilse, of_lukas, of_anna = (bank.consent(*ibans) for ibans in ((ILSE, ANNA), (LUKAS, ANNA), (ANNAS_OTHER,)))
     for consent, psu in ((of_ilse, "ilse"), (of_lukas, "lukas"), (of_anna, "anna")):
-        assert bank.sign(consent, psu) == "valid"
+        assert bank.sign(consent, psu) == "authorised"
     joint = bank.consent(JOINT)
 
-    assert bank.sign(joint, "ilse", "lukas") == "valid"
+    assert bank.sign(joint, "ilse", "lukas") == "authorised"
 
     assert [bank.status(one) for one in (of_ilse, of_lukas, of_anna)] == ["expired", "expired", "valid"]
 
@@ -586,13 +584,13 @@ def test_what_was_due_is_kept_whatever_becomes_of_the_request() -> None:
     for _ in range(3):
         assert bank.ask("GET", "/v1/accounts", consent=consent.id).status == 401
     assert store.commits <= 1
-    assert store.read("default", "consents", consent.id)[1]["consentStatus"] == "expired"
+    assert store.read("default", "consents", consent.id)[1]["status"] == "expired"
 
 
 def test_a_preconfigured_consent_outlasts_newer_ones_years_and_a_restart(tmp_path: Path) -> None:
     bank = a_bank(store=SqliteStore(tmp_path / "state.db"))
     before = bank.get(f"/v1/consents/{ANNAS_CONSENT}")
-    assert bank.sign(bank.consent(ANNAS_OTHER), "anna") == "valid"
+    assert bank.sign(bank.consent(ANNAS_OTHER), "anna") == "authorised"
     assert bank.get(f"/v1/consents/{ANNAS_CONSENT}") == before
     assert bank.consent(ANNA).id == ANNAS_CONSENT
 
@@ -605,13 +603,13 @@ def test_a_preconfigured_consent_outlasts_newer_ones_years_and_a_restart(tmp_pat
 @pytest.mark.parametrize(
     ("collection", "document"),
     [
-        ("authorisations", {"scaStatus": "started", "expires": "2026-12-01T09:00:00+01:00"}),
-        ("authorisations", {"scaStatus": "started", "expires": "soon"}),
+        ("authorisations", {"status": "deciding", "expires": "2026-12-01T09:00:00+01:00"}),
+        ("authorisations", {"status": "deciding", "expires": "soon"}),
         ("authorisations", {"colour": "blue"}),
-        ("consents", {"consentStatus": "valid", "validUntil": "2026-11-30"}),
-        ("consents", {"consentStatus": "valid", "validUntil": 7}),
-        ("payments", {"transactionStatus": "ACTC", "service": "payments", "product": "x", "request": []}),
-        ("payments", {"transactionStatus": "ACTC", "service": "periodic-payments", "request": {"startDate": "x"}}),
+        ("consents", {"status": "authorised", "valid_until": "2026-11-30"}),
+        ("consents", {"status": "authorised", "valid_until": 7}),
+        ("payments", {"status": "ACTC", "kind": "single", "execute_on": 7}),
+        ("payments", {"status": "ACTC", "kind": "standing", "schedule": {"start": "x"}}),
     ],
 )
 def test_documents_that_somebody_has_written_do_not_stop_the_bank(
@@ -626,7 +624,7 @@ def test_documents_that_somebody_has_written_do_not_stop_the_bank(
 
 def test_what_is_written_through_the_control_interface_falls_due_too(bank: TimedBank) -> None:
     consent = bank.consent(ANNAS_OTHER)
-    document = {**bank.kept("consents", consent.id), "validUntil": "2026-12-03"}
+    document = {**bank.kept("consents", consent.id), "valid_until": "2026-12-03"}
     bank.control("PUT", f"state/consents/{consent.id}", document)
     bank.at("2026-12-03T23:59:59")
     assert bank.status(consent) == "received"

@@ -184,7 +184,7 @@ def test_why_a_request_was_refused_and_a_consent_is_decided_without_a_script(
     page.click("#rows a:has-text('2')")
     page.click("#documents ~ ul li:has-text('Authorisation') a")
     page.click("text=approve")
-    assert page.inner_text("[aria-current=step]") == "finalised"
+    assert page.inner_text("[aria-current=step]") == "done"
     context.close()
 
 

@@ -50,7 +50,7 @@ class Journey:
             return str(made["_Left"]["scaRedirect"]["href"])
         if family == "cancellation":
             payments = self.client.engine.parts.testdata.at(self.client.engine.parts.started)["payments"]
-            id, kept = next((id, p) for id, p in payments.items() if p["transactionStatus"] == "ACTC")
+            id, kept = next((id, p) for id, p in payments.items() if p["status"] == "ACTC")
             self.path = f"/v1/{kept['service']}/{kept['product']}/{id}"
             started = self.post(f"{self.path}/cancellation-authorisations")
         else:

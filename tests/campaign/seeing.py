@@ -5,11 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.support.engine_client import an_engine
+from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.features.campaign.command import Ended
 from xs2a_sandbox.features.campaign.run import Observed
 from xs2a_sandbox.features.campaign.seen import Payments, Seen, SeenCall
 
+INDEX = Index(an_engine().interface)
 CONSENT = {"Consent-ID": "c", "PSU-IP-Address": "192.0.2.1"}
 
 
@@ -34,7 +37,7 @@ def call(
         "time": f"2026-11-21T09:00:{second:06.3f}+01:00",
         "milliseconds": 0.0,
     }
-    made = SeenCall(Client(confdir=Path("nowhere")), summary, "run")
+    made = SeenCall(Client(confdir=Path("nowhere")), summary, "run", INDEX)
     whole: Any = {
         "request": {"headers": [list(pair) for pair in headers.items()]},
         "answer": {"headers": [list(pair) for pair in (answered or {}).items()]},

@@ -135,7 +135,7 @@ def test_who_is_told_to_wait_waits(second: float, is_found: bool) -> None:
 
 def test_nothing_is_read_more_often_than_the_consent_allows() -> None:
     alone = [call("list", headers={"Consent-ID": "c"}) for _ in range(5)]
-    finding = "frequency: /v1/list is read 5 times without the customer: frequencyPerDay is 4"
+    finding = "frequency: /v1/list is read 5 times without the customer: the consent allows 4 a day"
 
     assert judged(observed(*BALANCES, *alone), frequency=4) == [finding]
     assert judged(observed(*BALANCES, *alone), frequency=5) == []

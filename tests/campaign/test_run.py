@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaign.seeing import INDEX
 from tests.support.admin import CONSENT, STATUS
 from tests.support.doors import opened
 from tests.support.engine_client import an_engine
@@ -44,7 +45,7 @@ def sandbox(tmp_path: Path) -> Iterator[SandboxAddresses]:
 
 def a_session(sandbox: SandboxAddresses, tmp_path: Path, code: str = APP) -> RunSession:
     command = Command((sys.executable, "-c", code), {}, tmp_path)
-    return RunSession(sandbox, "run", command, 60.0, tmp_path / "scratch")
+    return RunSession(sandbox, "run", command, 60.0, tmp_path / "scratch", INDEX)
 
 
 def test_one_run_goes_wrong_and_the_next_does_not(sandbox: SandboxAddresses, tmp_path: Path) -> None:
@@ -80,6 +81,6 @@ def test_a_session_begins_anew_and_leaves_nothing(sandbox: SandboxAddresses, tmp
 def test_a_consent_of_the_test_data_that_has_expired_is_lifted(sandbox: SandboxAddresses, tmp_path: Path) -> None:
     with a_session(sandbox, tmp_path) as session:
         consent = session.client.document("consents", CONSENT)
-        session.client.put_document("consents", CONSENT, {**consent, "consentStatus": "expired"})
+        session.client.put_document("consents", CONSENT, {**consent, "status": "expired"})
         session.lift()
         assert session.client.document("consents", CONSENT) == consent

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.campaign.seeing import call
+from tests.campaign.seeing import INDEX, call
 from tests.support.admin import STATUS
 from tests.support.doors import opened
 from tests.support.engine_client import an_engine
@@ -48,7 +48,7 @@ def test_calls_are_those_of_the_run_and_its_session(client: Client) -> None:
     ask(client, "GET", STATUS)
     ask(client, "GET", "/v1/nothing")
 
-    seen = look(client, "run", since, frozenset())
+    seen = look(client, INDEX, "run", since, frozenset())
 
     assert [(one.operation, one.path, one.status) for one in seen.calls] == [
         ("consent-status", STATUS, 200),
@@ -68,12 +68,12 @@ def test_payments_are_counted_by_intent_the_cancelled_ones_left_out(client: Clie
         ask(client, "POST", "/v1/payments/sepa-credit-transfers", json=PAYMENT).json()["paymentId"] for _ in range(3)
     ]
     for id, status in ((ids[0], "CANC"), (ids[1], "RJCT")):
-        client.put_document("payments", id, {**client.document("payments", id), "transactionStatus": status})
+        client.put_document("payments", id, {**client.document("payments", id), "status": status})
 
-    seen = look(client, "run", 0, earlier)
+    seen = look(client, INDEX, "run", 0, earlier)
 
     assert seen.payments == Payments(Counter({"E-1": 2}), Counter({"E-1": 1}))
-    assert look(client, "run", 0, frozenset(ids), earlier).all_payments == seen.payments
+    assert look(client, INDEX, "run", 0, frozenset(ids), earlier).all_payments == seen.payments
     assert payment_ids(client) - earlier == set(ids)
 
 

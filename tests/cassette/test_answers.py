@@ -1,9 +1,11 @@
 import json
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
 from tests.support.writing import SCHEMAS, ask, engine, header, problems, rules
-from xs2a_sandbox.cassette.answers import compile_answer, write
+from xs2a_sandbox.cassette.answers import compile_answer, without_nulls, write
 from xs2a_sandbox.cassette.evaluation.expressions import ROOTS
 from xs2a_sandbox.errors import BankError, InvalidResponse
 
@@ -159,3 +161,26 @@ def test_files_are_beside_the_cassette(tmp_path):
 @pytest.mark.parametrize("fault", ["reset", "drop", "truncate", "malformed"])
 def test_faults_are_handed_to_the_door(tmp_path, fault):
     assert written(tmp_path, body=1, fault=fault).fault == fault
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"a": None, "b": {"c": None, "d": [None, {"e": None}]}}, {"b": {"d": [None, {}]}}),
+        ([None, 1, [{"a": None}]], [None, 1, [{}]]),
+        (MappingProxyType({"a": None, "b": 1}), {"b": 1}),
+        ({"a": "x", "b": [MappingProxyType({})]}, {"a": "x", "b": [{}]}),
+        (None, None),
+    ],
+)
+def test_members_that_are_null_are_left_out(value: Any, expected: Any) -> None:
+    before = repr(value)
+    assert without_nulls(value) == expected
+    assert repr(value) == before
+
+
+def test_what_has_no_null_is_handed_on_as_it_is() -> None:
+    full, lacking = {"a": "x", "b": [1, {"c": "y"}]}, {"a": None}
+    assert without_nulls(full) is full
+    assert without_nulls({"full": full, "lacking": lacking})["full"] is full
+    assert without_nulls([full, lacking]) == [full, {}]

@@ -8,7 +8,7 @@ import pytest
 from tests.support.engine_client import DIALECT, bundled_engine, cassette
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.cassette.dialect import layers
-from xs2a_sandbox.cassette.handler import Handler, Option, ReadsAndRaises, deeds, handler, places
+from xs2a_sandbox.cassette.handler import Handler, Option, ReadsAndRaises, deeds, handler
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.documents.json_schema import Schema
 
@@ -31,25 +31,25 @@ def problems(directory: Path, handler: str, rest: str = "", match: str = "{opera
     ("handler", "rest", "match", "expected"),
     [
         (
-            "accounts.list",
-            "with: {link: {container: c, members: {}}}",
-            "{operation: account-list}",
+            "accounts.transactions",
+            "with: {list: {booked: [booked]}}",
+            "{operation: account-transactions}",
             [
-                "8:11 missing-key: the handler accounts.list needs the key links in `with`",
-                "8:12 unknown-key: unknown key link; did you mean links?",
+                "8:11 missing-key: the handler accounts.transactions needs the key lists in `with`",
+                "8:12 unknown-key: unknown key list; did you mean lists?",
             ],
         ),
         (
-            "accounts.list",
-            "with: {links: {container: c}}",
-            "{operation: account-list}",
-            ["8:19 missing-key: the key members is missing in links"],
+            "consents.create",
+            "with: {status: {named: awaiting}}",
+            "{operation: create-consent}",
+            ["8:20 missing-key: the key all is missing in status"],
         ),
         (
-            "accounts.list",
-            "respond: {status: 204}",
+            "accounts.transactions",
+            "input: {account: x, lists: booked}\n        respond: {status: 204}",
             "{path: /mine}",
-            ["7:14 missing-key: the handler accounts.list needs the key links in `with`"],
+            ["7:14 missing-key: the handler accounts.transactions needs the key lists in `with`"],
         ),
         (
             "accounts.transactions",
@@ -75,19 +75,7 @@ def problems(directory: Path, handler: str, rest: str = "", match: str = "{opera
                 "the path parameter product: say under `input` where requests have it"
             ],
         ),
-        (
-            "authorisations.read",
-            "with: {family: payment, page: 'p/{resorce}'}",
-            "{operation: payment-authorisation-status}",
-            ["8:35 wrong-value: nothing is filled in for {resorce} here; did you mean resource?"],
-        ),
-        (
-            "authorisations.read",
-            "with: {family: payment, page: 'p/{resource'}",
-            "{operation: payment-authorisation-status}",
-            ["8:35 wrong-value: is no template: expected '}' before end of string"],
-        ),
-        # A rule need not repeat what the operation says of its approaches.
+        # A rule may say for its own calls what the section `authorisation` says for all.
         (
             "authorisations.start",
             "with: {family: consent, sca: embedded}",
@@ -107,7 +95,7 @@ def test_what_a_handler_could_not_do(tmp_path: Path, handler: str, rest: str, ma
     assert problems(tmp_path, handler, rest, match) == expected
 
 
-def test_an_operation_says_all_of_its_approaches(tmp_path: Path) -> None:
+def test_an_operation_leaves_its_approaches_to_the_section(tmp_path: Path) -> None:
     text = """
     operations:
       - id: start-mine
@@ -119,11 +107,9 @@ def test_an_operation_says_all_of_its_approaches(tmp_path: Path) -> None:
     """
     _, mistakes = layers.check([[DIALECT], *cassette(tmp_path, text)], bundled_engine().schemas, NAMED)
 
-    missing = {p.text for p in mistakes if p.code == "missing-key"}
-    assert missing == {
-        f"the handler authorisations.start needs the key {name} in `with`"
-        for name in ("expires_after", "decides_after", "confirmation")
-    }
+    (problem,) = [p for p in mistakes if p.code == "unknown-key"]
+    assert problem.text == "an operation does not say sca: it is said for all of them, in the section authorisation"
+    assert problem.line == 9
 
 
 def test_options_change_what_is_read_and_raised() -> None:
@@ -133,7 +119,7 @@ def test_options_change_what_is_read_and_raised() -> None:
         raises="a",
         returns="x y",
         options={
-            "kind": Option("K.", {}, choices={"big": deeds("body/big", "b")}, instead=places("where.kind")),
+            "kind": Option("K.", {}, choices={"big": deeds("body/big", "b")}),
             "page": Option("P.", {}, deeds=deeds("query.page")),
         },
     )
@@ -148,7 +134,7 @@ def test_options_change_what_is_read_and_raised() -> None:
     assert (do.name, do.doc, do.returns, do.errors) == ("mine.do", "Does it.", ("x", "y"), {"a", "b"})
     assert do.with_options({}) == ReadsAndRaises(frozenset({kind, psu}), frozenset("a"))
     assert do.with_options({"kind": "big", "page": None}) == ReadsAndRaises(
-        frozenset({psu, RequestPart("body", "/big")}), frozenset("ab")
+        frozenset({kind, psu, RequestPart("body", "/big")}), frozenset("ab")
     )
     assert do.with_options({"page": 5}).reads == {kind, psu, RequestPart("query", "page")}
 

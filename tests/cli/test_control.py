@@ -56,7 +56,7 @@ def mistaken(*words: str, port: int | None = None) -> str:
 
 
 CONSENTS = bundled_engine().parts.testdata.at(bundled_engine().parts.started)["consents"]
-CONSENT = next(id for id, consent in CONSENTS.items() if consent["role"] == "valid")
+CONSENT = next(id for id, consent in CONSENTS.items() if consent["role"] == "authorised")
 
 
 def status(engine: Engine, session: str = "default") -> int:

@@ -20,6 +20,7 @@ from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import log
 from xs2a_sandbox.recording.har_log import raw_files, read_head, read_raw
+from xs2a_sandbox.redaction.marked_members import NONE
 
 IBAN = "AT459880000010204711"
 CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"
@@ -33,6 +34,8 @@ def redactor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stands in for the real one: everything is called `hidden`."""
 
     class Redactor:
+        marked = NONE
+
         def entry(self, entry: Exchange) -> Exchange:
             return replace(entry, target=entry.target.replace(IBAN, "hidden"), answer_body=b'"hidden"')
 

@@ -13,23 +13,24 @@ VALID = "11111111-1111-4111-8111-111111111111"
 DATA = {
     "consents": {
         "22222222-1111-4111-8111-111111111111": {"role": "expired", "accounts": ["AT1"]},
-        VALID: {"role": "valid", "accounts": ["AT1"], "frequencyPerDay": 4},
+        VALID: {"role": "authorised", "accounts": ["AT1"], "frequency": 4},
     },
     "accounts": {
         "AT1": {
+            "iban": "AT051988000099000011",
             "currency": "EUR",
             "name": "Anna [bold]",
             "psuId": "anna",
             "balances": [
-                {"balanceType": "interimAvailable", "balanceAmount": {"amount": "1.00", "currency": "EUR"}},
-                {"balanceType": "forwardAvailable", "balanceAmount": {"amount": "2.50", "currency": "EUR"}},
+                {"type": "ITAV", "amount": {"amount": "1.00", "currency": "EUR"}},
+                {"type": "FWAV", "amount": {"amount": "2.50", "currency": "EUR"}},
             ],
         },
         "AT2": {"currency": "EUR", "name": "No balance", "psuId": "anna"},
     },
-    "payments": {"p1": {"service": "payments", "product": "sepa-credit-transfers", "transactionStatus": "ACSP"}},
+    "payments": {"p1": {"service": "payments", "product": "sepa-credit-transfers", "status": "ACSP"}},
     "psus": {
-        "anna": {"password": "x", "otp": "1", "methods": [{"authenticationMethodId": "sms"}]},
+        "anna": {"password": "x", "otp": "1", "methods": [{"id": "sms"}]},
         "felix": {"password": "y", "otp": "2"},
     },
     "clients": {"my-tpp": {"secret": "s", "name": "My TPP"}, "by-certificate": {}},
@@ -53,18 +54,25 @@ def test_json() -> None:
     assert json.loads(run("testdata", "--json").stdout) == {
         "consents": [
             {"id": "22222222-1111-4111-8111-111111111111", "role": "expired", "accounts": ["AT1"]},
-            {"id": VALID, "role": "valid", "accounts": ["AT1"]},
+            {"id": VALID, "role": "authorised", "accounts": ["AT1"]},
             {"id": "unknown-id", "role": "unknown", "accounts": []},
         ],
         "accounts": [
-            {"iban": "AT1", "currency": "EUR", "name": "Anna [bold]", "balance": "2.50", "psuId": "anna"},
-            {"iban": "AT2", "currency": "EUR", "name": "No balance", "balance": None, "psuId": "anna"},
+            {
+                "id": "AT1",
+                "iban": "AT051988000099000011",
+                "currency": "EUR",
+                "name": "Anna [bold]",
+                "balance": "2.50",
+                "psuId": "anna",
+            },
+            {"id": "AT2", "iban": None, "currency": "EUR", "name": "No balance", "balance": None, "psuId": "anna"},
         ],
         "payments": [
             {"id": "p1", "service": "payments", "product": "sepa-credit-transfers", "status": "ACSP"},
         ],
         "psus": [
-            {"id": "anna", "password": "x", "otp": "1", "methods": [{"authenticationMethodId": "sms"}]},
+            {"id": "anna", "password": "x", "otp": "1", "methods": [{"id": "sms"}]},
             {"id": "felix", "password": "y", "otp": "2", "methods": []},
         ],
         "clients": [
@@ -83,7 +91,7 @@ def test_table() -> None:
 
 def test_the_bundled_test_data_and_an_own_one(home: Path) -> None:
     listed = json.loads(run("testdata", "--json").stdout)
-    assert {consent["role"] for consent in listed["consents"]} == {"valid", "expired", "unknown"}
+    assert {consent["role"] for consent in listed["consents"]} == {"authorised", "expired", "unknown"}
     (home / "cassettes").mkdir()
-    (home / "cassettes/testdata.yaml").write_text("testdata: 1\n")
+    (home / "cassettes/testdata.yaml").write_text("testdata: 2\n")
     assert json.loads(run("testdata", "--json").stdout)["accounts"] == []

@@ -2,7 +2,10 @@ from typing import Any
 
 import pytest
 
+from xs2a_sandbox.cassette.dialect.things import default_things
 from xs2a_sandbox.compare.diff import ArrayAlignment, by_key, by_likeness, by_position
+
+KEYS = default_things().keys
 
 
 def canonical(element: Any, banks: bool) -> bytes:
@@ -45,7 +48,7 @@ def test_a_removed_element_shifts_nothing_although_all_have_changed() -> None:
 
 
 def test_a_key_is_what_every_element_has_alone() -> None:
-    pairs = by_key(keyed("a", "b", "c"), keyed("c", "a"), str, lambda mine, theirs: 0.0)
+    pairs = by_key(keyed("a", "b", "c"), keyed("c", "a"), KEYS, str, lambda mine, theirs: 0.0)
     assert pairs == ArrayAlignment(((0, 1), (2, 0)), (1,), (), "resourceId")
     assert pairs.reordered
 
@@ -62,19 +65,19 @@ def test_a_key_is_what_every_element_has_alone() -> None:
     ],
 )
 def test_what_does_not_tell_elements_apart_is_no_key(bank: list[Any], sandbox: list[Any]) -> None:
-    assert by_key(bank, sandbox, str, lambda mine, theirs: 1.0) is None
+    assert by_key(bank, sandbox, KEYS, str, lambda mine, theirs: 1.0) is None
 
 
 def test_the_sandbox_may_call_an_element_differently() -> None:
-    pairs = by_key(keyed("a", "b"), keyed("B", "A"), str.upper, lambda mine, theirs: 0.0)
+    pairs = by_key(keyed("a", "b"), keyed("B", "A"), KEYS, str.upper, lambda mine, theirs: 0.0)
     assert pairs
     assert pairs.pairs == ((0, 1), (1, 0))
 
 
 def test_an_element_whose_key_has_changed_is_still_itself() -> None:
     bank, sandbox = keyed("a", "b", "c"), keyed("a", "x", "c")
-    alike = by_key(bank, sandbox, str, lambda mine, theirs: 0.9)
-    unlike = by_key(bank, sandbox, str, lambda mine, theirs: 0.1)
+    alike = by_key(bank, sandbox, KEYS, str, lambda mine, theirs: 0.9)
+    unlike = by_key(bank, sandbox, KEYS, str, lambda mine, theirs: 0.1)
     assert alike
     assert alike.pairs == ((0, 0), (1, 1), (2, 2))
     assert unlike

@@ -46,13 +46,13 @@ def test_what_the_payment_user_declines_is_declined_in_the_sandbox() -> None:
     assert moves(result)[:2] == ["consent received → rejected", "payment RCVD → RJCT"]
 
 
-def revoked(request: Request, response: Response) -> Response:
-    return replace(response, body=response.body.replace(b'"valid"', b'"revokedByPsu"'))
+def half_authorised(request: Request, response: Response) -> Response:
+    return replace(response, body=response.body.replace(b'"valid"', b'"partiallyAuthorised"'))
 
 
 def test_a_change_that_the_state_machine_does_not_allow_is_a_severe_difference() -> None:
-    result = offline(TestBank("R", revoked))
+    result = offline(TestBank("R", half_authorised))
     states = [(d.kind, d.severity, d.where) for one in result.compared for d in one.differences if d.kind == "state"]
 
     assert states == [("state", "high", "/consentStatus")] * 2, "once for the status, once for the whole consent"
-    assert moves(result)[0] == "consent received → revokedByPsu, which the sandbox's states do not allow"
+    assert moves(result)[0] == "consent received → partiallyAuthorised, which the sandbox's states do not allow"

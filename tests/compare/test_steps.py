@@ -2,9 +2,13 @@
 
 from datetime import UTC, datetime
 
+from tests.support.engine_client import an_engine
+from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.compare import steps as compare
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.http.exchange import Exchange
+
+INDEX = Index(an_engine().interface)
 
 
 def entry(
@@ -35,12 +39,12 @@ def test_reads_about_what_a_spared_write_has_made_are_told_apart() -> None:
     made = entry("/v1/consents", b'{"consentId": "c-1"}', "POST")
     about, other = entry("/v1/consents/c-1"), entry("/v1/accounts", **{"Consent-ID": "c-1"})
     steps = compare.of_entries([made, about, other, entry("/v1/consents/c-2")])
-    assert [step.request.target for step in compare.about_spared_writes(steps)] == [about.target, other.target]
+    assert [step.request.target for step in compare.about_spared_writes(steps, INDEX)] == [about.target, other.target]
 
 
 def test_of_reads_with_several_answers_all_but_the_last_are_outdated() -> None:
     answers = [b"1", b"2", b"2"]
     steps = compare.of_entries([entry(answer=answer) for answer in answers] + [entry("/v1/y"), entry(method="POST")])
-    assert [step.recorded and step.recorded.answer_body for step in compare.outdated_reads(steps)] == [b"1"]
+    assert [step.recorded and step.recorded.answer_body for step in compare.outdated_reads(steps, INDEX)] == [b"1"]
     of_another = compare.of_entries([entry(answer=b"1", **{"Consent-ID": "a"}), entry(answer=b"2")])
-    assert compare.outdated_reads(of_another) == []
+    assert compare.outdated_reads(of_another, INDEX) == []

@@ -15,7 +15,7 @@ def test_an_authorisation_is_approved_and_the_payment_goes_on(browser: Browser) 
     assert authorisation in browser.page(f"/_sandbox/console/bank/payments/{id}")
     browser.page(f"/_sandbox/console/bank/authorisations/{authorisation}", {"event": "approve"}, 303)
     page = browser.page(f"/_sandbox/console/bank/authorisations/{authorisation}")
-    assert re.search(r'aria-current="step"><span class="state">finalised', page)
+    assert re.search(r'aria-current="step"><span class="state">done', page)
     assert "ACSP" in browser.app_asks("GET", f"/v1/payments/sepa-credit-transfers/{id}/status").body.decode()
 
 

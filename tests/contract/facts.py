@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import yaml
 
 from tests.contract.answers import ROOT, is_iban
+from tests.support import said
 
 _TODAY = re.compile(r"\{\{\s*today\((-?\d*)\)\s*\}\}")
 
@@ -48,7 +49,18 @@ def _filled(value: Any, day: date) -> Any:
 
 
 def accounts() -> Mapping[str, Any]:
-    return testdata()["accounts"]
+    """The accounts as the interface says them, and their entries as `transactions`."""
+    return said_of(date.fromisoformat(today()))
+
+
+@cache
+def said_of(day: date) -> Mapping[str, Any]:
+    return {id: said.account(account) for id, account in as_of(day)["accounts"].items()}
+
+
+def cards() -> Mapping[str, Any]:
+    """The cards as the interface says them."""
+    return {id: said.card(card) for id, card in testdata()["cards"].items()}
 
 
 def consents(role: str) -> list[tuple[str, Mapping[str, Any]]]:
@@ -56,7 +68,7 @@ def consents(role: str) -> list[tuple[str, Mapping[str, Any]]]:
     return [(id, consent) for id, consent in testdata()["consents"].items() if consent["role"] == role]
 
 
-def consent(role: str = "valid") -> str:
+def consent(role: str = "authorised") -> str:
     return consents(role)[0][0]
 
 
@@ -68,7 +80,7 @@ def covered(consent_id: str | None = None) -> str:
 
 def tied() -> dict[str, str]:
     """IBAN → the valid consent that is tied to it."""
-    return {covered(id): id for id, _ in consents("valid")}
+    return {covered(id): id for id, _ in consents("authorised")}
 
 
 def untied() -> list[str]:
@@ -94,7 +106,7 @@ def booked(iban: str, kind: str = "booked") -> list[Mapping[str, Any]]:
 
 
 def payments(status: str) -> list[tuple[str, Mapping[str, Any]]]:
-    return [(id, payment) for id, payment in testdata()["payments"].items() if payment["transactionStatus"] == status]
+    return [(id, payment) for id, payment in testdata()["payments"].items() if payment["status"] == status]
 
 
 def rate(currency: str) -> Decimal:

@@ -127,7 +127,11 @@ def otp(psu: str) -> dict[str, Any]:
 
 
 def methods(psu: str) -> list[dict[str, str]]:
-    return list(facts.testdata()["psus"][psu]["methods"])
+    """As answers tell of them."""
+    return [
+        {"authenticationMethodId": one["id"], "authenticationType": one["type"], "name": one["name"]}
+        for one in facts.testdata()["psus"][psu]["methods"]
+    ]
 
 
 def ibans(psu: str) -> list[str]:

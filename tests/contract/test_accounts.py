@@ -627,7 +627,7 @@ def test_an_unknown_consent(bank: Bank, request_: str, consent_id: str) -> None:
 
 
 @spec("5-consent-id")
-@spec("reading-consent-id-missing")
+@spec("reading-consent-missing")
 @pytest.mark.parametrize("request_", AIS)
 def test_no_consent(bank: Bank, request_: str) -> None:
     answer = bank.get(AIS[request_])
@@ -683,7 +683,7 @@ def test_the_consent_is_looked_at_before_the_account(bank: Bank, role: str, stat
 @spec("8-unlimited")
 @spec("reading-consent-frequency-free")
 def test_no_number_of_requests_is_too_many(bank: Bank) -> None:
-    often = int(facts.testdata()["consents"][facts.consent()]["frequencyPerDay"]) + 25
+    often = int(facts.testdata()["consents"][facts.consent()]["frequency"]) + 25
 
     answers = [
         bank.get("/v1/accounts/", consent=facts.consent(), headers={"PSU-IP-Address": None}).status

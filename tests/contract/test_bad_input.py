@@ -71,7 +71,7 @@ def test_a_large_header_block_is_no_matter(bank: Bank) -> None:
 
 @pytest.mark.parametrize("second", ["the same", "another"])
 def test_two_consent_ids(bank: Bank, second: str) -> None:
-    other = facts.consent() if second == "the same" else facts.consents("valid")[1][0]
+    other = facts.consent() if second == "the same" else facts.consents("authorised")[1][0]
 
     answer = bank.get("/v1/accounts/", consent=facts.consent(), headers=[("Consent-ID", other)])
 

@@ -77,7 +77,7 @@ def register_texts(stock: Mapping[str, Mapping[str, Any]]) -> None:
     texts = {
         "bg-consent": st.sampled_from(list(stock["consents"])) | anything,
         # Cards as often as accounts, of which there are several times as many.
-        "bg-account": st.sampled_from([*accounts, *[*stock["cardAccounts"]] * len(accounts)]) | anything,
+        "bg-account": st.sampled_from([*accounts, *[*stock["cards"]] * len(accounts)]) | anything,
         "bg-payment": st.sampled_from(list(stock.get("payments") or ["none"])) | anything,
         "bg-day": st.sampled_from([*days, "9999-12-31"]),
         "bg-past": st.sampled_from([REAL.today(-count).isoformat() for count in (0, 10, 80)]),

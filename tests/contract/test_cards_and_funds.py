@@ -10,7 +10,7 @@ from tests.contract import bodies, facts
 from tests.contract.doors import Answer, Bank
 from tests.support.berlin_group import needs_openapi, validate
 
-((CARD, KEPT),) = facts.testdata()["cardAccounts"].items()
+((CARD, KEPT),) = facts.cards().items()
 CONSENT = facts.tied()[KEPT["linkedAccount"]]
 
 spec = pytest.mark.spec
@@ -161,7 +161,7 @@ def test_cards_have_no_other_booking_status(bank: Bank, query: dict[str, str]) -
 
 @pytest.mark.parametrize("given", [("dateFrom",), ("dateTo",), ("dateFrom", "dateTo")], ids="+".join)
 def test_dates_bound_what_is_booked_with_a_card(bank: Bank, given: tuple[str, ...]) -> None:
-    booked = facts.testdata()["cardAccounts"][CARD]["transactions"]["booked"]
+    booked = facts.cards()[CARD]["transactions"]["booked"]
     days = sorted(record["bookingDate"] for record in booked)
     bounds = {"dateFrom": days[len(days) // 3], "dateTo": days[len(days) // 2]}
     expected = [

@@ -114,7 +114,7 @@ def refusal(answer: Answer) -> tuple[int, str]:
 
 
 def accounts(bank: Bank) -> Answer:
-    return bank.get("/v1/accounts", consent=facts.consent("valid"))
+    return bank.get("/v1/accounts", consent=facts.consent())
 
 
 @spec("reading-strict-certificate")
@@ -135,7 +135,7 @@ def test_a_bound_token_is_good_with_its_certificate_alone(showing: As, strictly:
 
     def ask(one: Presented) -> Answer:
         headers = {"Authorization": "Bearer bound"}
-        return showing(one).get("/v1/accounts", consent=facts.consent("valid"), headers=headers)
+        return showing(one).get("/v1/accounts", consent=facts.consent(), headers=headers)
 
     assert ask(own).status == 200
     assert [refusal(ask(one)) for one in (other, NOBODY)] == [(401, "TOKEN_INVALID")] * 2
@@ -162,8 +162,8 @@ def test_a_client_comes_with_the_certificate_of_its_tpp(showing: As, strictly: C
     assert refused.json()["error_description"] == text
 
     headers = {"Authorization": f"Bearer {token}"}
-    assert own.get("/v1/accounts", consent=facts.consent("valid"), headers=headers).status == 200
-    refused = other.get("/v1/accounts", consent=facts.consent("valid"), headers=headers)
+    assert own.get("/v1/accounts", consent=facts.consent(), headers=headers).status == 200
+    refused = other.get("/v1/accounts", consent=facts.consent(), headers=headers)
     assert refusal(refused) == (401, "TOKEN_INVALID")
     assert "PSDAT-FMA-2" in refused.error["text"]
     assert as_client(other, "demo-tpp", client_secret="kletterrose").status == 200, "registered for nobody"

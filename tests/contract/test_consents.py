@@ -13,6 +13,7 @@ from tests.contract.doors import Bank
 
 spec = pytest.mark.spec
 
+STATES = {"authorised": "valid", "expired": "expired"}
 REFERENCE = {"iban", "bban", "pan", "maskedPan", "msisdn", "currency"}
 
 
@@ -478,11 +479,11 @@ def test_the_content_of_a_consent_for_all_accounts(bank: Bank) -> None:
 @spec("2.5-links")
 @spec("2.5-last-action-date")
 @spec("2.5-valid-until")
-@pytest.mark.parametrize("consent_id", [id for role in ("valid", "expired") for id, _ in facts.consents(role)])
+@pytest.mark.parametrize("consent_id", [id for role in ("authorised", "expired") for id, _ in facts.consents(role)])
 def test_preconfigured_content(bank: Bank, consent_id: str) -> None:
     consent = facts.testdata()["consents"][consent_id]
     before = bank.get(f"/v1/consents/{consent_id}")
-    if consent["role"] == "valid":
+    if consent["role"] == "authorised":
         # Asking again for the same account, with other wishes, changes nothing.
         again = create(
             bank, *consent["accounts"], frequencyPerDay=99, recurringIndicator=False, validUntil="9999-12-31"
@@ -506,11 +507,11 @@ def test_preconfigured_content(bank: Bank, consent_id: str) -> None:
             "allPsd2": None,
             "restrictedTo": None,
         },
-        "recurringIndicator": consent["recurringIndicator"] == "true",
-        "validUntil": consent["validUntil"],
-        "frequencyPerDay": int(consent["frequencyPerDay"]),
-        "lastActionDate": consent["lastActionDate"],
-        "consentStatus": consent["role"],
+        "recurringIndicator": consent["recurring"] == "true",
+        "validUntil": consent["valid_until"],
+        "frequencyPerDay": int(consent["frequency"]),
+        "lastActionDate": consent["last_action_on"],
+        "consentStatus": STATES[consent["role"]],
         "_links": None,
     }
     assert isinstance(after.json()["recurringIndicator"], bool)
@@ -540,12 +541,12 @@ def test_the_preconfigured_consents_are_as_many_as_documented(bank: Bank) -> Non
 @spec("3.1-preconfigured")
 @spec("4.1-consent-status")
 @spec("7-expired-status")
-@pytest.mark.parametrize("role", ["valid", "expired"])
+@pytest.mark.parametrize("role", STATES)
 def test_preconfigured_status(bank: Bank, role: str) -> None:
     for consent_id, _ in facts.consents(role):
         answer = bank.get(f"/v1/consents/{consent_id}/status")
         assert answer.status == 200
-        assert answer.json() == {"consentStatus": role}
+        assert answer.json() == {"consentStatus": STATES[role]}
 
 
 @spec("2.1-unknown-status")

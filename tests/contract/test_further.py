@@ -31,7 +31,7 @@ class Operation:
         return bank.request(self.method, path, **{**options, "headers": {**options.get("headers", {}), **headers}})
 
 
-CARD, KEPT = next(iter(facts.testdata()["cardAccounts"].items()))
+CARD, KEPT = next(iter(facts.cards().items()))
 CARD_CONSENT = facts.tied()[KEPT["linkedAccount"]]
 
 

@@ -753,7 +753,7 @@ def test_what_is_no_read_of_the_payment(bank: Bank, control: Control) -> None:
         bank.post("/v1/signing-baskets", json={"paymentIds": [id]}), 409, "REFERENCE_STATUS_INVALID", "/paymentIds/0"
     )
     assert bank.page(link).status == 200
-    assert control.ask("GET", f"state/payments/{id}").json()["transactionStatus"] == "RCVD"
+    assert control.ask("GET", f"state/payments/{id}").json()["status"] == "RCVD"
     control.ask("POST", "explain", {"method": "GET", "url": f"{own}/status", "headers": REQUEST_ID})
     control.ask("GET", "journal")
 
@@ -853,10 +853,10 @@ def test_preconfigured_payments(bank: Bank, status: str) -> None:
     for payment_id, payment in facts.payments(status):
         record = read(bank, f"/v1/{payment['service']}/{payment['product']}/{payment_id}")
         assert record["transactionStatus"] == status
-        assert record["debtorAccount"]["iban"] == payment["debtorAccount"]["iban"]
+        assert record["debtorAccount"]["iban"] == payment["debtor"]["account"]
         assert is_iban(record["debtorAccount"]["iban"])
-        assert record["instructedAmount"] == payment.get("instructedAmount")
-        assert record["creditorName"] == payment.get("creditorName", "")
+        assert record["instructedAmount"] == payment["amount"]
+        assert record["creditorName"] == (payment["parts"][0]["creditor"]["name"] if "parts" in payment else "")
         assert record["creditorAccount"].keys() == reference(None, None).keys()
 
 

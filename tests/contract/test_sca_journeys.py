@@ -7,7 +7,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.contract import bodies, facts, resources
-from tests.contract.answers import DIALECT
 from tests.contract.conftest import Sandbox
 from tests.contract.control import Control
 from tests.contract.doors import Answer, Bank, InProcess
@@ -191,7 +190,8 @@ def test_a_decision_that_does_not_exist(bank: Bank) -> None:
 @pytest.mark.parametrize("number", [0, 1])
 def test_embedded_with_either_of_two_methods(bank: Bank, control: Control, family: str, number: int) -> None:
     made = make(bank, family)
-    control.change("psus", SEVERAL, methods=(two := resources.methods(SEVERAL)[:2]))
+    control.change("psus", SEVERAL, methods=facts.testdata()["psus"][SEVERAL]["methods"][:2])
+    two = resources.methods(SEVERAL)[:2]
 
     started = bank.post(made.starts, headers=EMBEDDED)
     assert (started.status, started.json()["scaStatus"]) == (201, "received")
@@ -275,7 +275,10 @@ def test_decoupled_to_a_good_end(bank: Bank, control: Control, family: str) -> N
 
     decision = control.decide(pushed(bank, made), "approve")
 
-    assert (decision["scaStatus"], decision["resourceStatus"]) == ("finalised", made.family.done)
+    assert (decision["status"], decision["resourceStatus"]) == (
+        "done",
+        {"valid": "authorised"}.get(made.family.done, made.family.done),
+    )
     assert sca_status(bank, made) == "finalised"
     succeeded(bank, made)
 
@@ -309,9 +312,7 @@ def test_decoupled_and_nobody_says_who_is_to_be_asked(bank: Bank, control: Contr
 @pytest.fixture
 def confirming(tmp_path: Path, sandbox: Sandbox) -> Bank:
     """A bank that is configured to ask for it, in process."""
-    text = (DIALECT / "authorisations.yaml").read_text()
-    assert text.count("confirmation: false") >= 4
-    (tmp_path / "authorisations.yaml").write_text(text.replace("confirmation: false", "confirmation: true"))
+    (tmp_path / "confirming.yaml").write_text("cassette: 1\nauthorisation: {confirmation: true}\n")
     engine = build(Settings(state="memory:", cassettes=(tmp_path,), confdir=tmp_path))
     return Bank("process", InProcess(engine.answer, sandbox.loop), None, sandbox.addresses)
 

@@ -64,7 +64,7 @@ def texts(data: TestData) -> dict[str, st.SearchStrategy[str]]:
         ids.setdefault(payment["service"], []).append(id)
     days = [REAL.today(count).isoformat() for count in (2, 90, -2)]
     return {
-        "card-accounts": st.sampled_from(list(stock["cardAccounts"])) | anything,
+        "card-accounts": st.sampled_from(list(stock["cards"])) | anything,
         "account-id": st.sampled_from(list(stock["accounts"])) | anything,
         "consentId": st.sampled_from(list(stock["consents"])) | anything,
         "Consent-ID": st.sampled_from([*stock["consents"], *data.unknown_consents]) | st.uuids().map(str),

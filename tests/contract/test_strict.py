@@ -33,7 +33,7 @@ def authorised(bank: Bank, control: Control, **changes: Any) -> str:
     """A consent for an account that is valid; what the test is about is changed."""
     body = bodies.consent(facts.untied()[0], **changes)
     created = bank.post("/v1/consents", json=body, headers=a_token(bank)).json()
-    control.change("consents", created["consentId"], consentStatus="valid")
+    control.change("consents", created["consentId"], status="authorised")
     return str(created["consentId"])
 
 
@@ -85,7 +85,7 @@ def test_balances_are_left_out_without_the_right_to_them(bank: Bank, control: Co
 def test_consents_for_all_accounts_and_preconfigured_ones_are_for_everything(bank: Bank, control: Control) -> None:
     checked(control, "rights")
     everything = bank.post("/v1/consents", json=bodies.consent()).json()["consentId"]
-    for consent in (everything, facts.consent("valid")):
+    for consent in (everything, facts.consent()):
         for name in ("balances", "transactions?bookingStatus=both"):
             assert bank.get(f"/v1/accounts/{facts.covered()}/{name}", consent=consent).status == 200
 
@@ -99,7 +99,7 @@ def digest(algorithm: str, body: bytes) -> str:
 @pytest.mark.parametrize("algorithm", ["sha-256", "sha-512"])
 def test_digest(bank: Bank, control: Control, algorithm: str) -> None:
     checked(control, "digest")
-    valid = facts.consent("valid")
+    valid = facts.consent()
     body = b'{ "access": {"availableAccounts": "allAccounts"}, "recurringIndicator": true,'
     body += f'"validUntil": "{facts.today(9)}", "frequencyPerDay": 4}}'.encode()
     right, wrong = digest(algorithm, body), digest(algorithm, body + b" ")
@@ -155,7 +155,7 @@ def test_signature(bank: Bank, control: Control, issuer: Issued, signed: Signed,
         assert refusal(bank.post("/v1/consents", content=body, headers=wrong)) == (401, code)
     assert refusal(bank.post("/v1/consents", content=body)) == (401, "SIGNATURE_MISSING")
     # Where there is no body, too.
-    consent = facts.consent("valid")
+    consent = facts.consent()
     status = f"/v1/consents/{consent}/status"
     assert bank.get(status, headers=signed(b"", form=form)).status == 200
     assert refusal(bank.get(status, headers={"Digest": digest("sha-256", b"")})) == (401, "SIGNATURE_MISSING")
@@ -182,7 +182,7 @@ def test_the_answer_shows_what_had_to_be_signed(bank: Bank, control: Control, si
 def test_the_journal_says_why_a_signature_is_wrong(bank: Bank, control: Control, signed: Signed, form: str) -> None:
     checked(control, "signature")
     headers = signed(b"", form=form)
-    path = f"/v1/consents/{facts.consent('valid')}/status"
+    path = f"/v1/consents/{facts.consent()}/status"
     moved = {**headers, "TPP-Redirect-URI": "https://tpp.example/other"}
     changed = {**headers, "Digest": digest("sha-256", b"{}")}
     why = "the signature is not that of the signing string", "which is that of the body {}"
@@ -202,7 +202,7 @@ def test_the_seal_of_another_tpp(bank: Bank, control: Control, issuer: Issued, s
     checked(control, "signature")
     known_as(control, organizationIdentifier="PSDAT-FMA-123456")
     token = a_token(bank)
-    path = f"/v1/consents/{facts.consent('valid')}/status"
+    path = f"/v1/consents/{facts.consent()}/status"
     assert bank.get(path, headers=signed(b"", headers=sent(token))).status == 200
     other = trusted(issuer, "PSDAT-FMA-4")
     refused = bank.get(path, headers=signed(b"", headers=sent(token), by=other))
@@ -241,7 +241,7 @@ def a_token(bank: Bank, client: str = "demo-tpp", secret: str = "kletterrose") -
 @spec("reading-strict-token")
 def test_token(bank: Bank, control: Control) -> None:
     checked(control, "token")
-    consent = facts.consent("valid")
+    consent = facts.consent()
     assert bank.get("/v1/accounts", consent=consent, headers=a_token(bank)).status == 200
     for wrong in (None, "Bearer", "Bearer none-of-ours", "Basic ZGVtbzp4", "Bearer " + "x" * 5000):
         refused = bank.get("/v1/accounts", consent=consent, headers={"Authorization": wrong})
@@ -253,7 +253,7 @@ def test_token(bank: Bank, control: Control) -> None:
 @spec("reading-strict-token-expired")
 def test_a_token_expires_by_the_clock_of_the_session(bank: Bank, control: Control) -> None:
     checked(control, "token")
-    consent, token = facts.consent("valid"), a_token(bank)
+    consent, token = facts.consent(), a_token(bank)
     control.move("500s")
     assert bank.get("/v1/accounts", consent=consent, headers=token).status == 200
     control.move("99s")
@@ -269,7 +269,7 @@ def test_a_token_of_a_key_is_good_with_a_new_proof_alone(bank: Bank, control: Co
 
     def ask(proof: str | None, scheme: str = "DPoP") -> Answer:
         headers = {"Authorization": f"{scheme} t1", "DPoP": proof}
-        return bank.get("/v1/accounts", consent=facts.consent("valid"), headers=headers)
+        return bank.get("/v1/accounts", consent=facts.consent(), headers=headers)
 
     proof = own.proof("GET", place(bank, "/v1/accounts"), "t1")
     assert ask(proof).status == 200
@@ -464,4 +464,4 @@ def test_a_consent_is_unknown_to_another_client(bank: Bank, control: Control) ->
     payment = bank.post(PAYMENTS, json=bodies.payment("sepa-credit-transfers"), headers=own).json()["paymentId"]
     assert bank.get(f"{PAYMENTS}/{payment}", headers=own).status == 200
     assert refusal(bank.get(f"{PAYMENTS}/{payment}", headers=other)) == (404, "RESOURCE_UNKNOWN")
-    assert bank.get("/v1/accounts", consent=facts.consent("valid"), headers=other).status == 200
+    assert bank.get("/v1/accounts", consent=facts.consent(), headers=other).status == 200

@@ -289,7 +289,7 @@ def test_doors_say_errors_as_the_dialect_does(
 def test_cancelling_in_every_state(cases: Callable[[str], Engine], state: str, status: int, then: str) -> None:
     id, payment = facts.payments("PDNG")[0]
     path = f"/v1/{payment['service']}/{payment['product']}/{id}"
-    effect = f"{{set: \"state.payments['{id}'].transactionStatus\", to: {state}}}"
+    effect = f"{{set: \"state.payments['{id}'].status\", to: {state}}}"
     engine = cases(f"- {{id: prepare, match: {{path: /v1/prepare}}, respond: {{status: 204}}, effects: [{effect}]}}\n")
     assert ask(engine, "/v1/prepare").status == 204
 

@@ -76,7 +76,7 @@ def test_a_preconfigured_consent_that_an_older_version_ended(bank: Bank, sandbox
     place, store = ("consents", consent_id), sandbox.engine.store
     assert bank.session
     version, _ = store.read(bank.session, *place)
-    assert store.commit(bank.session, {place: version}, {}, {place: {**old, "consentStatus": "expired"}})
+    assert store.commit(bank.session, {place: version}, {}, {place: {**old, "status": "expired"}})
 
     _is_valid(bank, iban, consent_id)
 

@@ -36,7 +36,7 @@ def test_all_collections(admin: Admin) -> None:
 
     assert set(answer) == set(DATA)
     assert answer["accounts"].keys() == DATA["accounts"].keys()
-    assert answer["consents"][CONSENT]["role"] == "valid"
+    assert answer["consents"][CONSENT]["role"] == "authorised"
 
 
 def test_one_collection(admin: Admin) -> None:
@@ -45,7 +45,7 @@ def test_one_collection(admin: Admin) -> None:
 
 
 def test_one_document(admin: Admin) -> None:
-    assert admin.get(f"state/consents/{CONSENT}")["role"] == "valid"
+    assert admin.get(f"state/consents/{CONSENT}")["role"] == "authorised"
     message = refused(admin.ask("GET", "state/consents/other"), 404, "document-unknown")
     assert message == "the session default has no other in consents"
 
@@ -53,10 +53,10 @@ def test_one_document(admin: Admin) -> None:
 def test_a_document_is_put_and_the_bank_sees_it(admin: Admin) -> None:
     consent = admin.get(f"state/consents/{CONSENT}")
 
-    answer = admin.ask("PUT", f"state/consents/{CONSENT}", {**consent, "consentStatus": "rejected"})
+    answer = admin.ask("PUT", f"state/consents/{CONSENT}", {**consent, "status": "rejected"})
 
     assert answer.status == 200
-    assert answer.json() == {**consent, "consentStatus": "rejected"}
+    assert answer.json() == {**consent, "status": "rejected"}
     assert admin.status() == "rejected"
 
 
@@ -117,12 +117,12 @@ def test_names_are_not_empty(admin: Admin, path: str) -> None:
 
 
 def test_what_is_odd_about_a_document_is_told(admin: Admin) -> None:
-    payment = {"service": "payments", "product": "sepa", "debtorAccount": {"iban": "AT1"}, "ours": "ä"}
-    answer = admin.ask("PUT", "state/payments/odd", {**payment, "transactionStatus": "RCVDD"})
+    payment = {"kind": "single", "service": "payments", "product": "sepa", "debtor": {"account": "AT1"}, "ours": "ä"}
+    answer = admin.ask("PUT", "state/payments/odd", {**payment, "status": "RCVDD"})
     assert answer.status == 201
-    assert answer.headers["x-sandbox-warning"].startswith('/transactionStatus: must be "RCVD", ')
-    assert "says the schema state/1/payments" in answer.headers["x-sandbox-warning"]
-    right = admin.ask("PUT", "state/payments/odd", {**payment, "transactionStatus": "RCVD"})
+    assert answer.headers["x-sandbox-warning"].startswith('/status: must be "RCVD", ')
+    assert "says the schema state/2/payments" in answer.headers["x-sandbox-warning"]
+    right = admin.ask("PUT", "state/payments/odd", {**payment, "status": "RCVD"})
     assert (right.status, right.headers.get("x-sandbox-warning")) == (200, None)
     assert admin.ask("PUT", "state/notes/odd", {"any": 1}).headers.get("x-sandbox-warning") is None
 
@@ -381,11 +381,11 @@ def test_moves_at_once_all_count(engine: Engine) -> None:
 def test_something_happens_that_the_state_machine_has(admin: Admin) -> None:
     payments = DATA["payments"].items()
     id, event, to = next(
-        (id, t.event, t.to) for t in PAYMENT.transitions for id, one in payments if one["transactionStatus"] in t.states
+        (id, t.event, t.to) for t in PAYMENT.transitions for id, one in payments if one["status"] in t.states
     )
     answer = admin.ask("POST", f"state/payments/{id}", {"event": event})
-    assert (answer.status, answer.json()["transactionStatus"]) == (200, to)
-    assert admin.get(f"state/payments/{id}")["transactionStatus"] == to
+    assert (answer.status, answer.json()["status"]) == (200, to)
+    assert admin.get(f"state/payments/{id}")["status"] == to
 
 
 def test_nothing_happens_where_nothing_can(admin: Admin) -> None:

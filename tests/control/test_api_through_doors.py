@@ -72,7 +72,7 @@ def admin(addresses: Addresses, token: str) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module")
 def consent() -> str:
     data: Collections = bundled_engine().parts.testdata.at(bundled_engine().parts.started)
-    return next(id for id, one in data["consents"].items() if one["role"] == "valid")
+    return next(id for id, one in data["consents"].items() if one["role"] == "authorised")
 
 
 def error(response: httpx.Response) -> Any:

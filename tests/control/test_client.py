@@ -173,9 +173,7 @@ def test_its_methods_do_what_they_are_called(settings: Settings) -> None:
     assert client.set_checks()["refusing"] == []
     assert client.due()["due"] == sorted(client.due()["due"], key=itemgetter("at"))
     payments = client.collection("payments").items()
-    id, event = next(
-        (id, t.event) for t in PAYMENT.transitions for id, one in payments if one["transactionStatus"] in t.states
-    )
+    id, event = next((id, t.event) for t in PAYMENT.transitions for id, one in payments if one["status"] in t.states)
     assert client.happen("payments", id, event) == client.document("payments", id)
     assert client.session_documents("ci")["documents"]["notes"] == 1
     assert client.explain({"method": "GET", "url": "/v1/accounts"})["answer"]["status"] == 400  # type: ignore[index]

@@ -19,9 +19,8 @@ def received(admin: Admin, approach: str = "redirect", psu: str | None = None, *
     iban, account = next(item for item in DATA["accounts"].items() if not item[1].get("signatories"))
     resource, id = "5d3a4c1e-0000-4000-8000-000000000001", "5d3a4c1e-0000-4000-8000-000000000002"
     consent = {
-        "consentStatus": "received",
+        "status": "awaiting",
         "accounts": [iban],
-        "access": {"balances": [], "transactions": []},
         "recurringIndicator": True,
         "validUntil": "2099-01-01",
         "frequencyPerDay": 4,
@@ -32,7 +31,7 @@ def received(admin: Admin, approach: str = "redirect", psu: str | None = None, *
         "family": "consent",
         "resource": resource,
         "approach": approach,
-        "scaStatus": "received",
+        "status": "begun",
         "psuId": psu and account["psuId"],
         "attempts": 0,
         "implicit": True,
@@ -52,7 +51,7 @@ def received(admin: Admin, approach: str = "redirect", psu: str | None = None, *
 @pytest.mark.parametrize("psu", [None, "identified"])
 @pytest.mark.parametrize(
     ("decision", "sca", "consent"),
-    [("approve", "finalised", "valid")] + [(d, "failed", "rejected") for d in ("decline", "timeout", "error")],
+    [("approve", "done", "authorised")] + [(d, "failed", "rejected") for d in ("decline", "timeout", "error")],
 )
 def test_decisions(admin: Admin, approach: str, psu: str | None, decision: str, sca: str, consent: str) -> None:
     id, resource = received(admin, approach, psu)
@@ -60,12 +59,14 @@ def test_decisions(admin: Admin, approach: str, psu: str | None, decision: str, 
     answer = admin.ask("POST", f"sca/{id.upper()}", {"decide": decision})
 
     value = answer.json()
-    assert (answer.status, value["scaStatus"], value["resourceStatus"]) == (200, sca, consent)
+    assert (answer.status, value["status"], value["resourceStatus"]) == (200, sca, consent)
     assert admin.get(f"sca/{id}") == value
-    assert admin.client.get(f"/v1/consents/{resource}/status").json()["consentStatus"] == consent
+    assert admin.client.get(f"/v1/consents/{resource}/status").json()["consentStatus"] == {"authorised": "valid"}.get(
+        consent, consent
+    )
     if decision == "approve":
         assert value["psuId"] in DATA["psus"]
-        assert admin.get(f"state/consents/{resource}")["authorisationsSignedBy"] == [value["psuId"]]
+        assert admin.get(f"state/consents/{resource}")["authorisations_signed_by"] == [value["psuId"]]
 
 
 def test_all_signatories_of_an_account_decide(admin: Admin) -> None:
@@ -97,41 +98,41 @@ def test_an_authorisation_is_shown(admin: Admin) -> None:
 
     answer = admin.get(f"sca/{id}")
 
-    assert answer["authorisationId"] == id
+    assert answer["id"] == id
     assert (answer["approach"], answer["family"], answer["resource"]) == ("redirect", "consent", resource)
-    assert (answer["scaStatus"], answer["resourceStatus"]) == ("received", "received")
+    assert (answer["status"], answer["resourceStatus"]) == ("begun", "awaiting")
 
 
 def test_one_that_has_run_out_is_decided(admin: Admin) -> None:
     id, _ = received(admin)
     admin.ask("POST", "clock", {"move": "2d"})
 
-    assert admin.get(f"sca/{id}")["scaStatus"] == "failed"
+    assert admin.get(f"sca/{id}")["status"] == "failed"
     refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "decided")
 
 
 @pytest.mark.parametrize("decision", ["approve", "decline"])
 def test_decided_is_decided(admin: Admin, decision: str) -> None:
     id, _ = received(admin)
-    first = admin.ask("POST", f"sca/{id}", {"decide": decision}).json()["scaStatus"]
+    first = admin.ask("POST", f"sca/{id}", {"decide": decision}).json()["status"]
 
     for again in ("approve", "decline"):
         assert first in refused(admin.ask("POST", f"sca/{id}", {"decide": again}), 409, "decided")
 
-    assert admin.get(f"sca/{id}")["scaStatus"] == first
+    assert admin.get(f"sca/{id}")["status"] == first
 
 
 @pytest.mark.parametrize("decision", ["approve", "decline"])
-@pytest.mark.parametrize("status", ["valid", "rejected", "expired"])
+@pytest.mark.parametrize("status", ["authorised", "rejected", "expired"])
 def test_what_is_settled_already_is_not_decided_again(admin: Admin, status: str, decision: str) -> None:
     id, resource = received(admin)
-    consent = {**admin.get(f"state/consents/{resource}"), "consentStatus": status, "authorisationsSignedBy": ["anna"]}
+    consent = {**admin.get(f"state/consents/{resource}"), "status": status, "authorisations_signed_by": ["anna"]}
     admin.ask("PUT", f"state/consents/{resource}", consent)
 
     message = refused(admin.ask("POST", f"sca/{id}", {"decide": decision}), 409, "status-invalid")
 
     assert message == f"the consent {resource} is {status}: nothing is left to decide about it"
-    assert admin.get(f"sca/{id}")["scaStatus"] == "received"
+    assert admin.get(f"sca/{id}")["status"] == "begun"
     assert admin.get(f"state/consents/{resource}") == consent
 
 
@@ -142,13 +143,13 @@ def test_what_is_not_there_any_more_is_not_decided(admin: Admin) -> None:
     message = refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "resource-gone")
 
     assert message == f"the consent {resource} is not there any more"
-    assert admin.get(f"sca/{id}")["scaStatus"] == "received"
+    assert admin.get(f"sca/{id}")["status"] == "begun"
 
 
 def test_a_payment_that_is_cancelled_is_not_cancelled_again(admin: Admin) -> None:
     payment = next(iter(DATA["payments"]))
     id, _ = received(admin, family="cancellation", resource=payment)
-    known = {**DATA["payments"][payment], "transactionStatus": "CANC", "cancellationAuthorisations": [id]}
+    known = {**DATA["payments"][payment], "status": "CANC", "cancellation_authorisations": [id]}
     admin.ask("PUT", f"state/payments/{payment}", known)
 
     message = refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "status-invalid")
@@ -159,7 +160,7 @@ def test_a_payment_that_is_cancelled_is_not_cancelled_again(admin: Admin) -> Non
 def test_a_member_of_a_basket_is_decided_with_it(admin: Admin) -> None:
     id, resource = received(admin)
     basket = "5d3a4c1e-0000-4000-8000-000000000003"
-    admin.ask("PUT", f"state/baskets/{basket}", {"transactionStatus": "RCVD", "consents": [resource]})
+    admin.ask("PUT", f"state/baskets/{basket}", {"status": "RCVD", "consents": [resource]})
     admin.ask("PUT", f"state/consents/{resource}", {**admin.get(f"state/consents/{resource}"), "basket": basket})
 
     message = refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "resource-blocked")
@@ -174,7 +175,7 @@ def test_a_consent_that_is_valid_without_a_signature_is_decided_to_no_effect(adm
 
     answer = admin.ask("POST", f"sca/{id}", {"decide": "approve"})
 
-    assert (answer.status, answer.json()["scaStatus"], admin.status()) == (200, "finalised", "valid")
+    assert (answer.status, answer.json()["status"], admin.status()) == (200, "done", "valid")
 
 
 def test_embedded_ones_are_the_apps(admin: Admin) -> None:
@@ -182,15 +183,15 @@ def test_embedded_ones_are_the_apps(admin: Admin) -> None:
 
     refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "embedded")
 
-    assert admin.get(f"sca/{id}")["scaStatus"] == "received"
+    assert admin.get(f"sca/{id}")["status"] == "begun"
 
 
 def test_one_that_is_to_be_confirmed_by_a_code(admin: Admin) -> None:
     id, _ = received(admin, code="abc")
 
-    assert admin.ask("POST", f"sca/{id}", {"decide": "approve"}).json()["scaStatus"] == "unconfirmed"
+    assert admin.ask("POST", f"sca/{id}", {"decide": "approve"}).json()["status"] == "unconfirmed"
     refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "unconfirmed")
-    assert admin.ask("POST", f"sca/{id}", {"decide": "decline"}).json()["scaStatus"] == "failed"
+    assert admin.ask("POST", f"sca/{id}", {"decide": "decline"}).json()["status"] == "failed"
 
 
 @pytest.mark.parametrize("body", [{}, {"decide": "yes"}, {"decide": None}, {"decide": ["approve"]}, {"approve": True}])
@@ -199,7 +200,7 @@ def test_wrong_decisions(admin: Admin, body: Any) -> None:
 
     refused(admin.ask("POST", f"sca/{id}", body), 400, "body-invalid")
 
-    assert admin.get(f"sca/{id}")["scaStatus"] == "received"
+    assert admin.get(f"sca/{id}")["status"] == "begun"
 
 
 def test_an_unknown_authorisation(admin: Admin) -> None:
@@ -211,7 +212,7 @@ def test_an_unknown_authorisation(admin: Admin) -> None:
 
 
 def test_one_that_somebody_wrote_wrongly(admin: Admin) -> None:
-    id, _ = received(admin, scaStatus="half")
+    id, _ = received(admin, status="half")
 
     refused(admin.ask("POST", f"sca/{id}", {"decide": "approve"}), 409, "status-invalid")
 
@@ -223,5 +224,5 @@ def test_a_fault_ends_it_otherwise_than_the_customer_wants(admin: Admin, approac
 
     value = admin.ask("POST", f"sca/{id}", {"decide": "approve"}).json()
 
-    assert (value["scaStatus"], value["resourceStatus"], value["ending"]) == ("failed", "rejected", "decline")
+    assert (value["status"], value["resourceStatus"], value["ending"]) == ("failed", "rejected", "decline")
     assert [(one["seen"], one["hits"]) for one in admin.get("faults")["faults"]] == [(1, 1)]

@@ -1,161 +1,143 @@
-"""The tutorial: its files, written as it says, are a bank that lints clean and answers as it promises."""
+"""The page of an interface of one's own: its files, written as it says, are a bank with money, pages and campaigns."""
 
 import re
-import uuid
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
 
-from tests.support.serving import Serving, served
+from xs2a_sandbox.bank.loading import interface_and_schemas
 from xs2a_sandbox.config import settings
-from xs2a_sandbox.documents import yaml_reader
-from xs2a_sandbox.features.authoring import init_files
 from xs2a_sandbox.features.authoring.lint import check
+from xs2a_sandbox.features.campaign.campaign import Campaign
+from xs2a_sandbox.features.campaign.command import Command
+from xs2a_sandbox.features.campaign.kept_results import ResultsFile
+from xs2a_sandbox.features.campaign.plan import choose_faults
+from xs2a_sandbox.features.pytest.server_process import Process
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "your-own-bank.md").read_text()
-MOST = 300
+MOST = 150
 """Lines of YAML that such a bank may need."""
-CONSENT = {"Consent-ID": "5b0f6c1e-3a52-4c0b-9a44-6a1d3f6f0a01"}
+BACK = "https://app.example/back"
+ORDER = {"amount": "12.50", "to": {"name": "Tide", "iban": "IE64IRCE92050112345678"}}
 
 
 def texts() -> dict[str, str]:
     """What the page says that files hold, by their names: each block is that of the name before it."""
-    named: dict[str, str] = {}
-    for before, language, text in re.findall(r"(.*?)^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
-        if language == "yaml":
-            named[re.findall(r"`(cassettes/lago/\S+\.yaml)`", before)[-1]] = text
-        elif language == "json":
-            (id,) = re.findall(r'"\$id": ".*/schemas/(.*)"', text)
-            named[f"schemas/{id}"] = text
-    return named
+    found = re.findall(r"(.*?)^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return {re.findall(r"`(cassettes/pebble/\S+\.yaml)`", before)[-1]: text for before, text in found}
 
 
 @pytest.fixture(scope="module")
-def lago(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("lago")
-    init_files.write_dialect(directory, "lago", "berlin-group-1.3")
+def pebble(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("pebble")
     for name, text in texts().items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(text)
-    file = directory / settings.FILE
-    file.write_text(file.read_text().replace("#base_path: ", "base_path: /psd2/lago #"))
+    (directory / settings.FILE).write_text("dialect: pebble\n")
     return directory
 
 
 @pytest.fixture(scope="module")
-def serving(lago: Path) -> Iterator[Serving]:
-    with served(lago) as serving:
-        yield serving
+def bank(pebble: Path) -> Iterator[Process]:
+    process = Process(pebble / "conf")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(pebble)
+        process.start()
+    yield process
+    process.stop()
 
 
-@pytest.fixture
-def token(serving: Serving) -> str:
-    data = {"grant_type": "client_credentials"}
-    answer = requests.post(
-        f"{serving.direct}/psd2/lago/as/token.oauth2", data=data, auth=("lago-tpp", "battello"), timeout=20
+def ask(bank: Process, path: str, key: str | None = None, **body: Any) -> requests.Response:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return requests.post(f"{bank.direct}/{path}", json=body, headers=headers, timeout=20)
+
+
+def decide(page: str, **account: str) -> requests.Response:
+    """The customer's way through the pages: logs in, chooses, and approves with the code."""
+    browser = requests.Session()
+    steps: list[dict[str, str]] = [{"customer": "una", "password": "shingle"}, account, {"otp": "246810"}]
+    shown = browser.get(page, timeout=20)
+    for fields in steps:
+        assert shown.status_code == 200, shown.text
+        hidden = dict(re.findall(r'name="(authorisation|nonce|step)" value="([^"]*)"', shown.text))
+        answer = browser.post(shown.url, data={**hidden, **fields}, timeout=20, allow_redirects=False)
+        if (target := answer.headers.get("Location", "")).startswith(BACK):
+            break
+        shown = browser.get(requests.compat.urljoin(shown.url, target), timeout=20)
+    return answer
+
+
+def test_it_is_short_and_lints_clean(pebble: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sum(len(text.splitlines()) for text in texts().values()) <= MOST
+    monkeypatch.chdir(pebble)
+    assert [str(problem) for problem in check(settings.load({"state": "memory:"}, {}, pebble))] == []
+
+
+def test_a_customer_allows_access_and_pays(bank: Process) -> None:
+    made = ask(bank, "access/ask", to=["balances", "entries"]).json()
+    query = f"&response_type=code&client_id=pebble-app&redirect_uri={BACK}&state=7"
+    answer = decide(made["go"] + query, account="IE29AIBK93115212345678")
+    code = parse_qs(urlsplit(answer.headers["Location"]).query)["code"][0]
+    assert ask(bank, "access/look", access=made["access"]).json() == {"state": "given"}
+    app = {"app": "pebble-app", "secret": "tide"}
+    key = ask(bank, "key", by="code", code=code, back=BACK, **app).json()["key"]
+
+    assert ask(bank, "pots/list", key).json() == {"pots": [{"pot": "pot-1", "name": "Everyday"}]}
+    assert ask(bank, "pots/holds", key, pot="pot-1").json() == {"holds": "800.00 EUR"}
+
+    order = ask(bank, "orders/give", back=BACK, **ORDER).json()
+    decide(order["go"], account="IE29AIBK93115212345678")
+    assert ask(bank, "orders/look", order=order["order"]).json() == {"state": "ACSC", "amount": "12.50"}
+    assert ask(bank, "pots/holds", key, pot="pot-1").json() == {"holds": "787.50 EUR"}
+    lines = ask(bank, "pots/lines", key, pot="pot-1").json()["lines"]
+    assert [line["moved"] for line in lines] == ["-12.50 EUR", "-18.40 EUR"]
+
+
+def test_without_a_key_nobody_gets_anywhere(bank: Process) -> None:
+    refused = ask(bank, "pots/list")
+    assert (refused.status_code, refused.json()["oops"]) == (400, "bad-question")
+    unknown = ask(bank, "orders/look", order="nobody")
+    assert (unknown.status_code, unknown.json()["oops"]) == (404, "no-such-order")
+
+
+APP = f"""
+import json, os, urllib.request
+
+def give():
+    request = urllib.request.Request(
+        os.environ["XS2A_SANDBOX_URL"] + "/orders/give", {str(ORDER).replace("'", '"')!r}.encode(),
+        {{"Content-Type": "application/json"}},
     )
-    assert answer.status_code == 200, answer.text
-    return str(answer.json()["access_token"])
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+    except (OSError, ValueError):
+        return None
+
+give() or give()
+"""
 
 
-def ask(serving: Serving, path: str, token: str | None, method: str = "GET", **more: Any) -> requests.Response:
-    headers = {
-        "X-Request-ID": str(uuid.uuid4()),
-        "PSU-IP-Address": "192.0.2.1",
-        "X-Sandbox-Session": more.pop("session", "a"),
+def test_a_campaign_finds_what_is_ordered_twice(pebble: Path, bank: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(pebble)
+    interface, _ = interface_and_schemas(settings.load({"state": "memory:"}, {}, pebble))
+    campaign = Campaign(
+        Command((sys.executable, "-c", APP), {}, pebble),
+        interface,
+        pebble / "scratch",
+        url=bank.direct,
+        confdir=bank.confdir,
+        slow="10ms",
+        choose=lambda faults: choose_faults(faults, ("give-order 1: reset",)),
+    )
+    campaign.scratch.mkdir()
+    results = campaign.run(ResultsFile(campaign.scratch / "results.jsonl", {}, False))
+    assert {str(one.fault): [found.oracle for found in one.findings] for one in results.results} == {
+        "give-order 1: reset, before": [],
+        "give-order 1: reset, after": ["payments"],
     }
-    headers |= {"Authorization": f"Bearer {token}"} if token else {}
-    headers |= more.pop("headers", {})
-    return requests.request(method, f"{serving.direct}/psd2/lago{path}", headers=headers, timeout=20, **more)
-
-
-def test_it_lints_clean_and_its_examples_hold(lago: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(lago)
-    assert [str(problem) for problem in check(settings.load({"state": "memory:"}, {}, lago))] == []
-
-
-def test_it_is_short_and_has_ten_differences() -> None:
-    yaml = [text for name, text in texts().items() if name.endswith(".yaml")]
-    assert sum(len(text.splitlines()) for text in yaml) < MOST
-    assert re.findall(r"^## (\d+)\. ", PAGE, re.MULTILINE) == [str(number) for number in range(1, 11)]
-
-
-def test_the_files_are_in_what_init_writes(lago: Path) -> None:
-    assert yaml_reader.read(lago / "cassettes/lago/dialect.yaml").value["extends"] == "berlin-group-1.3"
-
-
-def test_without_a_token_nobody_gets_anywhere(serving: Serving) -> None:
-    refused = ask(serving, "/v1/accounts", None, headers=CONSENT)
-    assert (refused.status_code, refused.json()["tppMessages"][0]["code"]) == (401, "TOKEN_UNKNOWN")
-
-
-def test_accounts_have_ids_of_the_banks_own(serving: Serving, token: str) -> None:
-    answer = ask(serving, "/v1/accounts", "demo", headers=CONSENT)
-    assert [account["resourceId"] for account in answer.json()["accounts"]] == ["LAGO-000123456"]
-    assert answer.headers["Server"] == "Lago"
-    assert ask(serving, "/v1/accounts", token, headers=CONSENT, session="default").status_code == 200
-
-
-def test_other_prefixes_are_unknown(serving: Serving) -> None:
-    assert requests.get(f"{serving.direct}/v1/branches", timeout=20).status_code == 404
-
-
-def test_statements_are_xml(serving: Serving) -> None:
-    path = "/v1/accounts/LAGO-000123456/transactions?bookingStatus=booked&dateFrom=2020-01-01"
-    answer = ask(serving, path, "demo", headers={**CONSENT, "Accept": "application/xml"})
-    assert "camt.053" in answer.text
-    assert "LAGO-T-1" in answer.text
-    assert ask(serving, path, "demo", headers={**CONSENT, "Accept": "text/plain"}).status_code == 406
-
-
-def test_a_consent_is_for_180_days_at_most(serving: Serving) -> None:
-    body = {"access": {"availableAccounts": "allAccounts"}, "recurringIndicator": True, "validUntil": "9999-12-31"}
-    body |= {"frequencyPerDay": 4, "combinedServiceIndicator": False}
-    answer = ask(serving, "/v1/consents", "demo", "POST", json=body)
-    assert answer.json()["tppMessages"][0]["text"] == "il consenso dura al massimo 180 giorni"
-
-
-@pytest.mark.parametrize(("purpose", "status"), [("SALA", 201), ("GDDS", 201), ("other", 400), (None, 400)])
-def test_the_own_product_needs_its_purpose(serving: Serving, purpose: str | None, status: int) -> None:
-    assert pay(serving, purpose).status_code == status
-
-
-def pay(serving: Serving, purpose: str | None, **wishes: str) -> requests.Response:
-    body: dict[str, Any] = {
-        "debtorAccount": {"iban": "IT60X0542811101000000123456"},
-        "creditorAccount": {"iban": "IT44S0542811101000000987654"},
-        "creditorName": "Trattoria Vela",
-        "instructedAmount": {"amount": "1035.00", "currency": "EUR"},
-    }
-    body |= {"purposeCode": purpose} if purpose else {}
-    return ask(serving, "/v1/payments/lago-express", "demo", "POST", json=body, headers={"PSU-ID": "giulia", **wishes})
-
-
-def test_the_page_is_the_banks_and_italian(serving: Serving) -> None:
-    made = pay(serving, "SALA", **{"TPP-Redirect-Preferred": "true"})
-    link = made.json()["_links"]["scaRedirect"]["href"]
-    page = requests.get(link, headers={"Accept-Language": "fr"}, timeout=20)
-    assert page.status_code == 200, page.text
-    for text in ('<html lang="it">', "Banca del Lago", "1.035,00 EUR", "Rifiuta", "--accent:#7a1f2b"):
-        assert text in page.text
-    assert "Ablehnen" in requests.get(link, headers={"Accept-Language": "de"}, timeout=20).text
-
-
-def test_the_second_wrong_password_fails(serving: Serving) -> None:
-    made = pay(serving, "SALA").json()
-    path = f"/v1/payments/lago-express/{made['paymentId']}/authorisations"
-    wishes = {"PSU-ID": "giulia", "TPP-Redirect-Preferred": "false"}
-    started = ask(serving, path, "demo", "POST", json={}, headers=wishes)
-    one = f"{path}/{started.json()['authorisationId']}"
-    for status in ("psuIdentified", "failed"):
-        wrong = ask(serving, one, "demo", "PUT", json={"psuData": {"password": "x"}}, headers={"PSU-ID": "giulia"})
-        assert (wrong.status_code, wrong.json()["tppMessages"][0]["text"]) == (401, "credenziali errate")
-        assert ask(serving, one, "demo").json()["scaStatus"] == status
-
-
-def test_branches(serving: Serving) -> None:
-    answer = ask(serving, "/v1/branches?city=Como", "demo")
-    assert answer.json() == {"branches": [{"name": "Sede centrale", "city": "Como"}]}

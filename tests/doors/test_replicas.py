@@ -121,7 +121,7 @@ def test_calls_are_counted_against_one_frequency(replicas: tuple[Serving, Servin
     written = bodies.consent(facts.untied()[0], frequencyPerDay=1)
     id = ask(one, "POST", "/v1/consents", json=written, headers=HEADERS).json()["consentId"]
     consent = control(other, "GET", f"state/consents/{id}")
-    control(other, "PUT", f"state/consents/{id}", json={**consent, "consentStatus": "valid"})
+    control(other, "PUT", f"state/consents/{id}", json={**consent, "status": "authorised"})
     headers = {**HEADERS, "Consent-ID": id}
     assert [ask(serving, "GET", "/v1/accounts", headers=headers).status_code for serving in (one, other, one)] == [
         200,

@@ -56,13 +56,13 @@ def test_later_directories_win(tmp_path: Path) -> None:
 
 
 def test_test_data_of_ones_own(tmp_path: Path) -> None:
-    file = write(tmp_path / "mine.yaml", f"testdata: 1\nconsents: {{{facts.consent()}: null}}\n")
+    file = write(tmp_path / "mine.yaml", f"testdata: 2\nconsents: {{{facts.consent()}: null}}\n")
 
     assert Client(build(settings(tmp_path, testdata=file))).get(STATUS).status == 403
 
 
 def test_the_test_data_of_the_dialect_come_before_those_beside_it(tmp_path: Path) -> None:
-    empty = "testdata: 1\nreplace: true\n"
+    empty = "testdata: 2\nreplace: true\n"
     beside = write(Path("cassettes/testdata.yaml"), empty)
     assert data_files(settings(tmp_path)) == [beside.resolve()]
 
@@ -81,7 +81,7 @@ def test_a_dialect_that_is_none(tmp_path: Path) -> None:
 
 def test_all_mistakes_of_all_files(tmp_path: Path) -> None:
     write(tmp_path / "a" / "a.yaml", CASE.replace("consent-status", "nope"))
-    data = write(tmp_path / "data.yaml", "testdata: 1\nwrong: 1\n")
+    data = write(tmp_path / "data.yaml", "testdata: 2\nwrong: 1\n")
     configured = settings(tmp_path, cassettes=(tmp_path / "a",), testdata=data)
 
     with pytest.raises(Unreadable) as error:
@@ -117,7 +117,7 @@ def test_links_lead_to_the_public_url(tmp_path: Path) -> None:
 
 
 def test_files_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
-    data = write(tmp_path / "data.yaml", "testdata: 1\nwrong: 1\n")
+    data = write(tmp_path / "data.yaml", "testdata: 2\nwrong: 1\n")
     case = write(tmp_path / "case.yaml", CASE)
 
     files = read(settings(tmp_path), [data, case])

@@ -192,7 +192,7 @@ def test_a_file_that_is_no_yaml_for_a_moment(confdir: Path, here: Path) -> None:
 
 def test_test_data(confdir: Path, here: Path) -> None:
     data = here / "data.yaml"
-    psu = "testdata: 1\npsus:\n  greta: {name: NAME, password: zugspitze, otp: '111111', methods: []}\n"
+    psu = "testdata: 2\npsus:\n  greta: {name: NAME, password: zugspitze, otp: '111111', methods: []}\n"
     data.write_text(psu.replace("NAME", "Greta Moser"))
     with running(confdir, testdata="data.yaml") as sandbox:
 

@@ -17,6 +17,7 @@ from tests.compare.test_comparison import journey
 from tests.engine.test_live_comparison import CONSENTS, a_bank, comparing, confdir  # noqa: F401
 from tests.support.doors import DEADLINE
 from tests.support.redis_server import a_redis, needs_redis, the_redis
+from xs2a_sandbox.cassette.dialect.things import default_things
 from xs2a_sandbox.engine.destinations import shared_journeys
 from xs2a_sandbox.engine.destinations.journeys import Journey
 from xs2a_sandbox.engine.destinations.shared_journeys import SharedJourneys
@@ -34,7 +35,8 @@ def fresh() -> str:
 
 def names(session: str = "default") -> Any:
     """A request, as far as journeys look at it."""
-    return SimpleNamespace(real=SimpleNamespace(url=BANK), session=session, sandbox_url=OURS)
+    bank = SimpleNamespace(interface=SimpleNamespace(things=default_things()))
+    return SimpleNamespace(real=SimpleNamespace(url=BANK), bank=bank, session=session, sandbox_url=OURS)
 
 
 @asynccontextmanager

@@ -110,14 +110,13 @@ def test_the_handler_and_what_it_is_told(tmp_path: Path) -> None:
         request = Request("GET", path, Headers(consent.items()))
         return describe(engine.explain(request))["handler"]
 
-    links = {"container": "_links", "members": {"balances": "/balances", "transactions": "/transactions"}}
     path = f"/v1/accounts/{facts.covered()}/transactions?bookingStatus=both"
     assert handler_of(path, "ten") == {
         "name": "accounts.transactions",
         "with": {"lists": {"both": ["booked"]}, "page_size": 10},
     }
-    assert handler_of("/v1/accounts", "same") == {"name": "accounts.list", "with": {"links": links}}
-    assert handler_of("/v1/accounts", "none") == {"name": "accounts.list", "with": {"links": links}}
+    assert handler_of("/v1/accounts", "same") == {"name": "accounts.list", "with": {}}
+    assert handler_of("/v1/accounts", "none") == {"name": "accounts.list", "with": {}}
     assert handler_of("/v1/accounts", "plain") is None
 
 

@@ -25,8 +25,8 @@ def bank() -> Engine:
     [
         ("GET", "/v1/accounts", READ, None, set()),
         ("POST", f"/v1/{bodies.SEPA}", PAY, bodies.payment(bodies.SEPA), set()),
-        ("GET", "/v1/accounts", {"X-Request-ID": UUID}, None, {"consent-id-missing"}),
-        ("GET", "/v1/acounts", {"X-Request-ID": UUID}, None, {"consent-id-missing"}),
+        ("GET", "/v1/accounts", {"X-Request-ID": UUID}, None, {"consent-missing"}),
+        ("GET", "/v1/acounts", {"X-Request-ID": UUID}, None, {"consent-missing"}),
         ("GET", "/v1/accounts", {**READ, "X-Request-ID": "1"}, None, {"request-id-invalid"}),
         ("GET", "/v1/accounts", {"Consent-ID": facts.consent()}, None, {"request-id-invalid"}),
         ("GET", "/v1/v1/accounts", READ, None, {"path-doubled"}),

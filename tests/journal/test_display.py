@@ -305,7 +305,7 @@ def test_test_data_that_is_edited_is_known_from_then_on(tmp_path: Path) -> None:
         assert STRANGE not in sandbox.path
         file = tmp_path / "more.yaml"
         file.write_text(
-            f"testdata: 1\npsus:\n  {STRANGE}: {{name: Maria Huber, password: secret, otp: '1', methods: []}}\n"
+            f"testdata: 2\npsus:\n  {STRANGE}: {{name: Maria Huber, password: secret, otp: '1', methods: []}}\n"
         )
         settings = Settings(state="memory:", confdir=tmp_path / "conf", testdata=file)
         banks, data = build.read_all(settings)

@@ -22,7 +22,7 @@ rules:
     with: {expires_in: 599, dpop_bound: true}
 """
 FORM = {"grant_type": "client_credentials", "client_id": "demo-tpp", "client_secret": "kletterrose"}
-TOKEN, CONSENT = "/as/token.oauth2", f"/v1/consents/{facts.consent('valid')}/status"
+TOKEN, CONSENT = "/as/token.oauth2", f"/v1/consents/{facts.consent()}/status"
 
 
 @pytest.fixture(scope="module")

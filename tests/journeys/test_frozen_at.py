@@ -91,7 +91,7 @@ def test_kept_state_under_another_time(tmp_path: Path) -> None:
     later = "2031-05-16T00:00"
 
     def used(session: Served) -> date:
-        return date.fromisoformat(session.state["consents"][CONSENT]["lastActionDate"])
+        return date.fromisoformat(session.state["consents"][CONSENT]["last_action_on"])
 
     with serving(tmp_path, *state, "--frozen-at", TIME) as process:
         default, ci, own = (Served(process, name) for name in ("default", "ci", "own"))

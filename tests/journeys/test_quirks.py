@@ -20,7 +20,7 @@ from xs2a_sandbox.errors import ConfigError, Unreadable
 from xs2a_sandbox.features.authoring.lint import check
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-CONSENT, IBAN = next((id, consent["accounts"][0]) for id, consent in facts.consents("valid"))
+CONSENT, IBAN = next((id, consent["accounts"][0]) for id, consent in facts.consents("authorised"))
 TWO = ["AT459880000010204711", "AT449880000010204729"]
 
 

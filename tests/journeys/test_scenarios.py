@@ -20,7 +20,7 @@ from xs2a_sandbox.config import settings as config
 from xs2a_sandbox.engine.build import build
 from xs2a_sandbox.features.authoring.lint import check
 
-CONSENT, OTHER = (id for id, _ in facts.consents("valid")[:2])
+CONSENT, OTHER = (id for id, _ in facts.consents("authorised")[:2])
 ACCOUNT = "/v1/accounts/AT459880000010204711"
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "scenarios"
 PAYMENT = {

@@ -179,11 +179,11 @@ class Bank:
         self.bookings: list[Booking] = []
         self.moves: list[tuple[str, str, str]] = []
         for id, consent in data["consents"].items():
-            if consent["role"] == "valid":
+            if consent["role"] == "authorised":
                 holder = (self.accounts[consent["accounts"][0]]["psuId"],)
                 one = Consent(self._next(), "valid", holder, customers=holder, preconfigured=id)
                 one.accounts = tuple(consent["accounts"])
-                one.recurring = consent["recurringIndicator"] == "true"
+                one.recurring = bool(consent["recurring"])
                 self.consents.append(one)
 
     # -- the time
@@ -243,11 +243,7 @@ class Bank:
         return there.quantize(Decimal("0.01"), ROUND_HALF_UP)
 
     def base(self, iban: str, kind: str) -> Decimal:
-        return next(
-            Decimal(one["balanceAmount"]["amount"])
-            for one in self.accounts[iban]["balances"]
-            if one["balanceType"] == kind
-        )
+        return next(Decimal(one["amount"]["amount"]) for one in self.accounts[iban]["balances"] if one["type"] == kind)
 
     def effect(self, payment: Payment, iban: str) -> Decimal:
         """What one execution changes the account by."""
@@ -256,14 +252,14 @@ class Bank:
         return back - out
 
     def booked(self, iban: str) -> Decimal:
-        return self.base(iban, "interimAvailable") + sum(self.effect(b.payment, iban) for b in self.bookings)
+        return self.base(iban, "ITAV") + sum(self.effect(b.payment, iban) for b in self.bookings)
 
     def available(self, iban: str) -> Decimal:
         """What may be spent: pending debits are set aside, pending credits count when they are booked."""
         booked = sum(self.effect(b.payment, iban) for b in self.bookings)
         leaves = (one for one in self.payments if one.debtor == iban and self.awaited(one))
         pending = sum(transfer.out for one in leaves for transfer in one.transfers)
-        return self.base(iban, "forwardAvailable") + booked - pending
+        return self.base(iban, "FWAV") + booked - pending
 
     def awaited(self, payment: Payment) -> date | None:
         """The next day on which an authorised payment executes."""

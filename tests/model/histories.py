@@ -30,13 +30,21 @@ from tests.support.timed_bank import (
     TimedBank,
     an_engine_at,
 )
+from xs2a_sandbox.cassette.dialect.states import default_states
 from xs2a_sandbox.state.sqlite import SqliteStore
 
 WISHES = {"redirect": REDIRECT, "embedded": EMBEDDED, "decoupled": DECOUPLED}
 SESSIONS = ("one", "two")
+WORDS = default_states()
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 OWN_TO_EACH = {"nonce", "code"}
 """Members of documents that are drawn by lot."""
+
+
+def told_of(resource: Resource, authorisation: Mapping[str, Any]) -> str | None:
+    """What the interface calls the status of a resource that the control interface tells."""
+    return WORDS.word(type(resource).__name__.lower(), authorisation["resourceStatus"])
+
 
 ALLOWED = {
     ("consent", "received"): {"valid", "partiallyAuthorised", "rejected", "expired", "deleted"},
@@ -362,7 +370,7 @@ class History:
         ) as model:
             customer = model.psus[one.psu or psu]
             expected = model.step(one, step, psu, right)
-            method = customer["methods"][0]["authenticationMethodId"] if customer["methods"] else "none"
+            method = customer["methods"][0]["id"] if customer["methods"] else "none"
             body: dict[str, Any] = {
                 "identify": {},
                 "password": {"psuData": {"password": customer["password"] if right else "wrong"}},
@@ -385,8 +393,8 @@ class History:
             for answer in self._both(who, "decide", expected, ask):
                 if expected.status == 200:
                     body = answer.json()
-                    self._agrees("decide", body["scaStatus"], one)
-                    same("decide", (body["resourceStatus"], body["psuId"]), (one.resource.status, one.psu))
+                    self._agrees("decide", WORDS.word("authorisation", body["status"]), one)
+                    same("decide", (told_of(one.resource, body), body["psuId"]), (one.resource.status, one.psu))
 
     def visit(self, who: int, resource: Resource, family: str, decision: str | None) -> None:
         """The payment user's page."""
@@ -484,22 +492,23 @@ class History:
                 same(f"kept {name(consent)} ({side})", document, None)
             elif not consent.preconfigured or (consent.status == "expired" and not consent.lapsed):
                 # Of one of the test data the document says until when it is valid, and its role.
-                same(f"kept {name(consent)} ({side})", document and document.get("consentStatus"), consent.status)
+                told = document and WORDS.word("consent", document["status"])
+                same(f"kept {name(consent)} ({side})", told, consent.status)
         for payment in model.payments:
             same(
                 f"kept {name(payment)} ({side})",
-                documents["payments"][session.ids[payment.number]]["transactionStatus"],
+                documents["payments"][session.ids[payment.number]]["status"],
                 payment.kept,
             )
         for basket in model.baskets:
             same(
                 f"kept {name(basket)} ({side})",
-                documents["baskets"][session.ids[basket.number]]["transactionStatus"],
+                documents["baskets"][session.ids[basket.number]]["status"],
                 basket.status,
             )
         for one in self._authorisations(model):
             document = documents["authorisations"][session.ids[one.number]]
-            self._agrees(f"kept {name(one)} ({side})", document["scaStatus"], one)
+            self._agrees(f"kept {name(one)} ({side})", WORDS.word("authorisation", document["status"]), one)
 
     def _authorisations(self, model: Bank) -> list[Authorisation]:
         resources: list[Resource] = [*model.consents, *model.payments, *model.baskets]
@@ -535,10 +544,14 @@ class History:
                 continue
             sca_status = bank.get(session.own(one))["scaStatus"]
             authorisation = bank.control("GET", f"sca/{session.ids[one.number]}").json()
-            same(f"{name(one)} here and in the control interface ({side})", authorisation["scaStatus"], sca_status)
+            same(
+                f"{name(one)} here and in the control interface ({side})",
+                WORDS.word("authorisation", authorisation["status"]),
+                sca_status,
+            )
             same(
                 f"{name(one.resource)} in the control interface ({side})",
-                authorisation["resourceStatus"],
+                told_of(one.resource, authorisation),
                 one.resource.status,
             )
             self._agrees(f"{name(one)} ({side})", sca_status, one)
@@ -580,7 +593,7 @@ class History:
             entries = [entry for entry in bank.entries(iban) if (entry["endToEndId"] or "").startswith("m-")]
             balances = bank.balances(iban)
             amounts = {kind: Decimal(one["balanceAmount"]["amount"]) for kind, one in balances.items()}
-            moved = amounts["interimAvailable"] - model.base(iban, "interimAvailable")
+            moved = amounts["interimAvailable"] - model.base(iban, "ITAV")
             same(
                 f"{subject}: balance and bookings",
                 moved,

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from xs2a_sandbox.features.derive.infer_match import RecordedRequest, make_recorded_request, tell_apart
+from xs2a_sandbox.features.derive.telling_headers import telling_headers
 from xs2a_sandbox.http import Headers
 
+TELLING = telling_headers(None)
 A, B = "11111111-1111-4111-8111-111111111111", "22222222-1111-4111-8111-111111111111"
 
 
@@ -15,15 +17,15 @@ def request(
 ) -> RecordedRequest:
     pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
     content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-    return make_recorded_request(number, {}, f"/x?{query}", Headers(pairs), content, answer)
+    return make_recorded_request(number, {}, f"/x?{query}", Headers(pairs), content, answer, TELLING)
 
 
 def queries(*requests: RecordedRequest, said: dict[str, int] | None = None) -> list[Any]:
-    return [match.get("query") for match in tell_apart(requests, said or {})]
+    return [match.get("query") for match in tell_apart(requests, said or {}, TELLING)]
 
 
 def bodies(*requests: RecordedRequest) -> list[Any]:
-    return [match.get("body") for match in tell_apart(requests, {})]
+    return [match.get("body") for match in tell_apart(requests, {}, TELLING)]
 
 
 def test_values_are_compared_and_what_others_have_is_absent() -> None:
@@ -119,10 +121,10 @@ def test_end_to_end_ids_are_any() -> None:
 
 def test_the_consent_counts_always_and_other_headers_where_they_differ() -> None:
     requests = [request(Consent_ID=A, PSU_ID="x", Accept="a", X_Other=str(n)) for n in range(2)]
-    assert [match["headers"] for match in tell_apart(requests, {})] == [{"Consent-ID": A}] * 2
+    assert [match["headers"] for match in tell_apart(requests, {}, TELLING)] == [{"Consent-ID": A}] * 2
 
     requests = [request(psu_id="x", X_Request_ID=A, X_Other="1"), request(PSU_ID="y", Accept="b")]
-    assert [match["headers"] for match in tell_apart(requests, {})] == [
+    assert [match["headers"] for match in tell_apart(requests, {}, TELLING)] == [
         {"PSU-ID": "x", "X-Request-ID": {"exists": True}, "Accept": {"absent": True}},
         {"PSU-ID": "y", "X-Request-ID": {"absent": True}, "Accept": "b"},
     ]
@@ -190,4 +192,7 @@ def test_the_boundary_of_a_multipart_body_does_not_count() -> None:
         kind = f"multipart/form-data; boundary={boundary}"
         return request(body=body.encode(), answer=amount, Content_Type=kind)
 
-    assert tell_apart([parts("x1", "1"), parts("y2", "2")], {}) == [{"body": {"/a": "1"}}, {"body": {"/a": "2"}}]
+    assert tell_apart([parts("x1", "1"), parts("y2", "2")], {}, TELLING) == [
+        {"body": {"/a": "1"}},
+        {"body": {"/a": "2"}},
+    ]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xs2a_sandbox.documents.formats import is_iban, is_ip, is_uuid
+from xs2a_sandbox.redaction.marked_members import MarkedMembers
 from xs2a_sandbox.redaction.pseudonyms import compact_iban
 from xs2a_sandbox.redaction.rules import DEFAULT, RedactionRules
 from xs2a_sandbox.redaction.values import ValueRedactor
@@ -446,3 +447,12 @@ class TestEnumerations:
 
     def test_elsewhere_they_do_not(self) -> None:
         assert ValueRedactor(KEY, DEFAULT).member("nickname", "NOPE_UNKNOWN") != "NOPE_UNKNOWN"
+
+
+def test_an_interface_says_itself_what_is_secret_and_what_is_personal() -> None:
+    marked = MarkedMembers.of(["Grid"], ["plot"], ["decideAt"])
+    plain, told = ValueRedactor(KEY, DEFAULT), ValueRedactor(KEY, DEFAULT, marked=marked)
+
+    assert (plain.member("grid", "payment"), told.member("grid", "payment")) == ("payment", "dropped")
+    assert plain.member("plot", "payment") == "payment" != told.member("plot", "payment")
+    assert (plain.is_page("decideAt"), told.is_page("decideAt"), plain.is_page("scaRedirect")) == (False, True, True)

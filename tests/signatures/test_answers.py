@@ -37,7 +37,7 @@ def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     engine = build(Settings(state="memory:", confdir=confdir, cassettes=(cassettes(folder, request.param),)))
     with opened(lambda: direct_door(engine.answer)) as (door, _):
         url = f"http://127.0.0.1:{door.port}"
-        consents = [facts.consent("valid"), facts.consent("expired")]
+        consents = [facts.consent(), facts.consent("expired")]
         received = [httpx.get(url + PATH, headers={**ID, "Consent-ID": id}) for id in consents * 2]
         unsigned = httpx.get(f"{url}/_sandbox/health")
     ca = TrustService(confdir).ca(REAL.now()).certificate.public_bytes(Encoding.PEM)

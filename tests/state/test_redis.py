@@ -431,9 +431,9 @@ def test_another_format_and_another_dialect() -> None:
     RedisStore(url, DIALECT)
     assert "is used by sandboxes of the dialect xs2a-1.84, and this one speaks berlin" in mistake(url, "berlin")
     key = f"xs2a-sandbox:{url.partition('=')[2]}:format"
-    the_redis().client.hset(key, "format", "2")
-    assert "has the format '2' of another xs2a-sandbox" in mistake(url)
-    assert the_redis().client.hgetall(key) == {b"format": b"2", b"dialect": b"xs2a-1.84"}
+    the_redis().client.hset(key, "format", "1")
+    assert "has the format '1' of another xs2a-sandbox" in mistake(url)
+    assert the_redis().client.hgetall(key) == {b"format": b"1", b"dialect": b"xs2a-1.84"}
 
 
 # -- over TLS

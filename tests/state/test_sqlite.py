@@ -171,13 +171,16 @@ def test_another_program_s_database_is_left_as_it_is(file: Path, statement: str)
     assert file.read_bytes() == before
 
 
-def test_a_file_of_a_newer_sandbox_is_left_as_it_is(file: Path) -> None:
+@pytest.mark.parametrize(("format", "age"), [(2, "an older"), (4, "a newer")])
+def test_a_file_of_another_sandbox_is_left_as_it_is(file: Path, format: int, age: str) -> None:
     SqliteStore(file).close()
-    with closing(sqlite3.connect(file)) as newer:
-        newer.execute("pragma user_version = 3")
+    with closing(sqlite3.connect(file)) as other:
+        other.execute(f"pragma user_version = {format}")
     before = file.read_bytes()
 
-    with pytest.raises(UserMistake, match="has the format 3 of a newer xs2a-sandbox, and this one knows 2") as mistake:
+    with pytest.raises(
+        UserMistake, match=f"has the format {format} of {age} xs2a-sandbox, and this one knows 3"
+    ) as mistake:
         SqliteStore(file)
 
     assert is_explained(mistake, file)
@@ -189,20 +192,7 @@ def test_a_file_says_whose_it_is(file: Path) -> None:
 
     with closing(sqlite3.connect(file)) as opened:
         assert opened.execute("pragma application_id").fetchone() == (int.from_bytes(b"XS2A"),)
-        assert opened.execute("pragma user_version").fetchone() == (2,)
-
-
-def test_a_file_of_before_that_is_taken_over(file: Path) -> None:
-    with closing(SqliteStore(file)) as store:
-        store.commit("a", {}, {}, {KEY: {"n": 1}})
-    with closing(sqlite3.connect(file)) as before:
-        before.execute("pragma application_id = 0")
-        before.execute("pragma user_version = 0")
-
-    with closing(SqliteStore(file)) as store:
-        assert store.read("a", *KEY)[1] == {"n": 1}
-    with closing(sqlite3.connect(file)) as opened:
-        assert opened.execute("pragma user_version").fetchone() == (2,)
+        assert opened.execute("pragma user_version").fetchone() == (3,)
 
 
 # -- while it cannot be used
@@ -607,32 +597,6 @@ def test_documents_are_listed_in_the_order_in_which_they_were_made(store: Sqlite
         store.commit("s", {}, {}, {("things", id): {"id": id}})
     store.commit("s", {}, {}, {("things", "c"): {"id": "c", "again": True}, ("things", "0"): {}})
     assert list(store.list("s", "things")[1]) == ["b", "c", "a", "0"]
-
-
-def test_a_file_without_that_order_is_given_one(file: Path) -> None:
-    with closing(sqlite3.connect(file)) as connection:
-        connection.executescript(
-            """
-            create table documents (
-                session text not null, collection text not null, id text not null, version integer not null, json text,
-                primary key (session, collection, id)
-            ) without rowid;
-            create table lists (
-                session text not null, collection text not null, version integer not null,
-                primary key (session, collection)
-            ) without rowid;
-            create table versions (last integer not null);
-            insert into versions values (3);
-            insert into documents values ('s', 'things', 'a', 3, '{}'), ('s', 'things', 'b', 2, '{}');
-            insert into lists values ('s', 'things', 3);
-            pragma user_version = 1;
-            """
-        )
-        connection.execute(f"pragma application_id = {int.from_bytes(b'XS2A')}")
-    with closing(SqliteStore(file)) as store:
-        assert store.list("s", "things") == (3, {"b": {}, "a": {}})
-        assert store.commit("s", {("things", "b"): 2}, {}, {("things", "b"): {"more": 1}, ("things", "c"): {}})
-        assert list(store.list("s", "things")[1]) == ["b", "a", "c"]
 
 
 def test_a_damaged_document_is_skipped_and_named_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -9,7 +9,7 @@ from xs2a_sandbox.engine import Engine
 
 TOKEN = "a-token-for-these-tests"
 DATA = bundled_engine().parts.testdata.at(date(2026, 11, 21))
-CONSENT = next(id for id, consent in DATA["consents"].items() if consent["role"] == "valid")
+CONSENT = next(id for id, consent in DATA["consents"].items() if consent["role"] == "authorised")
 STATUS = f"/v1/consents/{CONSENT}/status"
 
 

@@ -31,6 +31,9 @@ class Notes:
 
     def note(self, handler: Handler, call: "NotedCall", result: Mapping[str, Any], error: BankError | None) -> None:
         declared = handler.with_options(call.options)
+        if "family" in handler.options:  # of what it is not told the section `authorisation` counts
+            usual = call.authorising.options(call.options["family"])
+            declared = handler.with_options({**usual, **call.options})
         reads = {text for text in call.read if not text.startswith("with.")}
         options = {text.removeprefix("with.") for text in call.read if text.startswith("with.")}
         raises = {error.name} if error else set()

@@ -175,7 +175,7 @@ class Stage:
         answer = self.log_in(own, psu)
         assert answer.status == 200, answer.body
         if answer.json()["scaStatus"] == "psuAuthenticated":
-            method = PSUS[psu]["methods"][0]["authenticationMethodId"]
+            method = PSUS[psu]["methods"][0]["id"]
             assert self.put(own, authenticationMethodId=method).status == 200
         return own
 
@@ -203,7 +203,7 @@ class Stage:
         document = self.kept({"consent": "consents", "basket": "baskets"}.get(thing.family, "payments"))[thing.id]
         if thing.family == "basket":
             document = self.kept("payments")[document["payments"][0]]
-        iban = document["accounts"][0] if thing.family == "consent" else document["debtorAccount"]["iban"]
+        iban = document["accounts"][0] if thing.family == "consent" else document["debtor"]["account"]
         account = facts.accounts()[iban]
         return list(account.get("signatories") or [account["psuId"]])
 
@@ -239,29 +239,34 @@ def a_stage(store: Store | None = None, **options: Any) -> Stage:
     return Stage(Client(an_engine(store, **options)))
 
 
-def with_options(directory: Any, operations: Mapping[str, Mapping[str, Any]]) -> list[list[Any]]:
-    """A layer that repeats operations of the dialect, with other options under `with`."""
+def with_options(directory: Any, operations: Mapping[str, Mapping[str, Any]], *, access: Any = None) -> list[list[Any]]:
+    """A layer that repeats operations of the dialect, with other options; `access` is what consents take."""
     plain = {}
     for file in sorted((bundled("cassettes") / "xs2a-1.84").glob("*.yaml")):
         for operation in document.read(file).value.get("operations", []):
             plain[operation["id"]] = operation
-    changed = [{**plain[id], "with": {**plain[id].get("with", {}), **options}} for id, options in operations.items()]
+    changed = [
+        {
+            **plain[id],
+            "with": {**plain[id].get("with", {}), **options},
+            **({"input": {**plain[id]["input"], "access": access}} if access and id == "create-consent" else {}),
+        }
+        for id, options in operations.items()
+    ]
     file = directory / "options.yaml"
     file.write_text(jsonlib.dumps({"cassette": 1, "title": "Other options", "operations": changed}, default=str))
     return [[file]]
 
 
-STARTS = {
-    "consent": "start-consent-authorisation",
-    "payment": "start-payment-authorisation",
-    "cancellation": "start-cancellation-authorisation",
-    "basket": "start-basket-authorisation",
-}
+def authorising(directory: Any, **section: Any) -> list[list[Any]]:
+    """A layer that has something else in the section `authorisation`."""
+    file = directory / "authorisation.yaml"
+    file.write_text(jsonlib.dumps({"cassette": 1, "authorisation": section}))
+    return [[file]]
 
 
-def starting(directory: Any, **options: Any) -> Stage:
-    """A stage whose four starts have these options."""
-    return a_stage(layers=with_options(directory, dict.fromkeys(STARTS.values(), options)))
+def starting(directory: Any, **section: Any) -> Stage:
+    return a_stage(layers=authorising(directory, **section))
 
 
 def _local(page: str) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.contract import bodies, facts
 from tests.support.engine_client import Answer, Client
+from xs2a_sandbox.cassette.dialect.states import default_states
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.state import Transaction
@@ -76,7 +77,10 @@ class Visitor:
 
     @property
     def sca_status(self) -> list[str]:
-        return [authorisation["scaStatus"] for authorisation in authorisations(self.client).values()]
+        return [
+            str(default_states().word("authorisation", authorisation["status"]))
+            for authorisation in authorisations(self.client).values()
+        ]
 
     def log_in(self, psu: str = "anna") -> Answer:
         self.open()

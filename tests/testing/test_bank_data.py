@@ -15,7 +15,7 @@ def data() -> BankData:
 
 
 def test_consents_by_role(data: BankData) -> None:
-    assert data.consents[data.consent()]["role"] == "valid"
+    assert data.consents[data.consent()]["role"] == "authorised"
     assert data.consents[data.consent("expired")]["role"] == "expired"
     assert data.consent("unknown") not in data.consents
 
@@ -25,14 +25,16 @@ def test_a_consent_of_an_account(data: BankData) -> None:
     assert data.consents[data.consent(account=iban)]["accounts"] == [iban]
 
 
-@pytest.mark.parametrize(("role", "account"), [("vaild", None), ("valid", "AT00"), ("unknown", "AT459880000010204711")])
+@pytest.mark.parametrize(
+    ("role", "account"), [("vaild", None), ("authorised", "AT00"), ("unknown", "AT459880000010204711")]
+)
 def test_no_such_consent(data: BankData, role: str, account: str | None) -> None:
-    with pytest.raises(UserMistake, match=f"no consent in the role '{role}'.*expired, unknown, valid"):
+    with pytest.raises(UserMistake, match=f"no consent in the role '{role}'.*authorised, expired, unknown"):
         data.consent(role, account)
 
 
 def test_payments_by_status_and_product(data: BankData) -> None:
-    assert data.payments[data.payment("RJCT")]["transactionStatus"] == "RJCT"
+    assert data.payments[data.payment("RJCT")]["status"] == "RJCT"
     assert data.payments[data.payment(product="instant-sepa-credit-transfers")]["product"].startswith("instant")
     assert data.payment() in data.payments
     with pytest.raises(UserMistake, match="no payment that is XXXX and sepa"):
@@ -41,10 +43,10 @@ def test_payments_by_status_and_product(data: BankData) -> None:
 
 def test_dates_are_those_of_the_day(data: BankData) -> None:
     later = BankData(bundled_engine().parts.testdata, date(2027, 11, 21))
-    assert data.consents[data.consent()]["lastActionDate"] < later.consents[later.consent()]["lastActionDate"]
+    assert data.consents[data.consent()]["last_action_on"] < later.consents[later.consent()]["last_action_on"]
 
 
 def test_the_rest_by_id(data: BankData) -> None:
     assert data.accounts["AT459880000010204711"]["psuId"] == "anna"
     assert data.psus["anna"]["password"] == "alpenrose"
-    assert data.card_accounts
+    assert data.cards

@@ -61,7 +61,7 @@ def test_what_is_no_time_is_refused(xs2a: Sandbox) -> None:
 
 def test_the_state_can_be_read_and_written(xs2a: Sandbox) -> None:
     id = xs2a.testdata.consent()
-    assert xs2a.state["consents"][id]["role"] == "valid"
+    assert xs2a.state["consents"][id]["role"] == "authorised"
     xs2a.state.put("notes", "n/1", {"colour": "blue"})
     assert xs2a.state["notes"] == {"n/1": {"colour": "blue"}}
     xs2a.state.delete("notes", "n/1")
@@ -81,7 +81,7 @@ def test_what_the_sandbox_keeps_for_itself_is_not_written(xs2a: Sandbox) -> None
 def test_a_consent_is_approved(xs2a: Sandbox) -> None:
     id = consent(xs2a, ANNA, LUKAS)
     assert xs2a.request("GET", f"/v1/consents/{id}/status").json() == {"consentStatus": "received"}
-    assert xs2a.approve(id) == "valid"
+    assert xs2a.approve(id) == "authorised"
     assert xs2a.request("GET", f"/v1/consents/{id}/status").json() == {"consentStatus": "valid"}
 
 
@@ -102,8 +102,8 @@ def test_an_authorisation_is_decided_by_its_own_id(xs2a: Sandbox) -> None:
     id = payment(xs2a, ANNA, **{"TPP-Explicit-Authorisation-Preferred": "true"})
     path = f"/v1/payments/sepa-credit-transfers/{id}/authorisations"
     authorisation = xs2a.request("POST", path).json()["authorisationId"]
-    assert xs2a.approve(authorisation) == "finalised"
-    with pytest.raises(UserMistake, match="is finalised: nothing happens to it any more"):
+    assert xs2a.approve(authorisation) == "done"
+    with pytest.raises(UserMistake, match="is done: nothing happens to it any more"):
         xs2a.decline(authorisation)
 
 
@@ -122,11 +122,11 @@ def test_a_basket_is_approved(xs2a: Sandbox) -> None:
     made = xs2a.request("POST", "/v1/signing-baskets", json={"paymentIds": payments})
     assert made.status < 300, made.text
     xs2a.approve(made.json()["basketId"])
-    assert {xs2a.state["payments"][id]["transactionStatus"] for id in payments} <= {"ACSP", "ACSC", "ACTC"}
+    assert {xs2a.state["payments"][id]["status"] for id in payments} <= {"ACSP", "ACSC", "ACTC"}
 
 
 def test_a_consent_that_is_valid_from_the_beginning_need_not_be_approved(xs2a: Sandbox) -> None:
-    assert xs2a.approve(consent(xs2a, ANNA)) == "valid"
+    assert xs2a.approve(consent(xs2a, ANNA)) == "authorised"
 
 
 def test_the_payment_user_is_no_client_of_the_bank(xs2a: Sandbox) -> None:

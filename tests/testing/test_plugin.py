@@ -220,7 +220,7 @@ def test_quirks_of_ini_file_and_markers_add_up(pytester: pytest.Pytester) -> Non
 def test_test_data_and_dialect(pytester: pytest.Pytester) -> None:
     for name in ("all", "own"):
         (pytester.path / f"{name}.yaml").write_text(
-            f"testdata: 1\npsus:\n  {name}: {{name: Greta, password: x, otp: '1', methods: []}}\n"
+            f"testdata: 2\npsus:\n  {name}: {{name: Greta, password: x, otp: '1', methods: []}}\n"
         )
     pytester.makeini("[pytest]\nxs2a_testdata = all.yaml\nxs2a_dialect = xs2a-1.84")
     pytester.makepyfile("""
@@ -253,7 +253,7 @@ def test_the_time_that_banks_begin_with(pytester: pytest.Pytester) -> None:
         def test_of_the_ini_file(xs2a, xs2a_server):
             assert xs2a.clock.now.isoformat() == xs2a_server.clock.now.isoformat() == "2031-05-06T07:08:00+02:00"
             consent = xs2a.testdata.consents[xs2a.testdata.consent()]
-            assert consent["validUntil"] > "2031-05-06"
+            assert consent["valid_until"] > "2031-05-06"
             assert xs2a.state["consents"][xs2a.testdata.consent()] == consent
             assert xs2a.clock.move(days=1).day == 7
 

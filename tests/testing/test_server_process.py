@@ -73,8 +73,8 @@ def test_state_and_decisions_go_through_the_control_interface(process: Process) 
         served.approve(id)
     started = httpx.post(f"{url}/v1/consents/{id}/authorisations", headers=headers, trust_env=False)
     assert started.status_code == 201
-    assert served.approve(id) == "valid"
-    assert served.state["consents"][id]["consentStatus"] == "valid"
+    assert served.approve(id) == "authorised"
+    assert served.state["consents"][id]["status"] == "authorised"
     with pytest.raises(UserMistake, match="there is no"):
         served.decline("nobody")
 
@@ -133,10 +133,10 @@ def test_the_journal_is_the_sessions_own(process: Process) -> None:
 
 def test_the_test_data_are_those_of_the_bank_in_the_tests_process(process: Process) -> None:
     served, here = Served(process, "data"), a_sandbox().testdata
-    for role in ("valid", "expired"):
+    for role in ("authorised", "expired"):
         assert served.testdata.consent(role) == here.consent(role)
     assert served.testdata.payment() == here.payment()
-    for name in ("accounts", "consents", "payments", "psus", "card_accounts"):
+    for name in ("accounts", "consents", "payments", "psus", "cards"):
         assert dict(getattr(served.testdata, name)) == dict(getattr(here, name))
     path = f"/v1/consents/{served.testdata.consent('unknown')}/status"
     assert httpx.get(served.base_url + path, headers=HEADERS, trust_env=False).status_code == 403

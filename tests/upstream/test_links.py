@@ -117,7 +117,7 @@ def test_where_links_are(body: str) -> None:
         '{"_links": "%s"}',
         '{"_links": {"self": {"name": "%s"}}}',
         '{"_links": {"self": {"href": {"href2": "%s"}}}}',
-        '{"links": {"self": {"href": "%s"}}}',
+        '{"hyperlinks": {"self": {"href": "%s"}}}',
         '{"a": "_links", "self": {"href": "%s"}}',
         '{"_links": {}, "self": {"href": "%s"}}',
         '{"_links": {"%s": {"href": "/v1"}}}',

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from tests.model.histories import reachable
 from tests.wide.operation import Operation
 from xs2a_sandbox.bank.domain.lifecycle import SCA
+from xs2a_sandbox.cassette.dialect.states import default_states
 
 KINDS = {"consent": "consents", "payment": "payments"}
 """With the collections that hold them."""
+_ARROWS = [tuple(default_states().word(SCA.name, state) or state for state in arrow) for arrow in SCA.arrows]
+"""As the interface calls the states."""
 DELETED = "deleted"
 
 
@@ -108,6 +111,6 @@ def follows(kind: str, before: str, after: str) -> bool:
         return reachable(kind, before, after)
     near, far = {before}, {before}
     while near:
-        near = {to for state, to in SCA.arrows if state in near} - far
+        near = {to for state, to in _ARROWS if state in near} - far
         far |= near
     return after in far

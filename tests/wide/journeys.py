@@ -9,9 +9,11 @@ from tests.contract import bodies, facts
 from tests.wide.checker import DELETED, KINDS, Kept
 from tests.wide.client import Answer, Client, Unanswered
 from tests.wide.operation import Log, Operation
+from xs2a_sandbox.cassette.dialect.states import default_states
 
 SHARED_BY = 10
 """Journeys in one session, of several clients at the same time."""
+
 _PATIENCE = 90.0
 """Seconds in which something that is tried again and again has to happen."""
 _PAUSE = 0.05
@@ -23,7 +25,13 @@ _HEADERS = {
     "TPP-Explicit-Authorisation-Preferred": "true",
 }
 _STATES = {"consent": "consentStatus", "payment": "transactionStatus", "authorisation": "scaStatus"}
+_WORDS = default_states()
 _AUTHORISED = {"consent": "valid", "payment": "ACSP"}
+
+
+def _told(kind: str, state: str) -> str:
+    """What the interface calls it."""
+    return _WORDS.word(kind, state) or ""
 
 
 class GaveUp(Exception):
@@ -199,7 +207,6 @@ def _attempts() -> Any:
 async def kept(port: int, token: str, sessions: int) -> list[Kept]:
     """All consents and payments that are there."""
     client, documents = Client(port), []
-    marks = {"consent": "frequencyPerDay", "payment": "endToEndIdentification"}
     for number in range(sessions):
         session = f"wide-{number}"
         headers = {"Authorization": f"Bearer {token}", "X-Sandbox-Session": session}
@@ -207,7 +214,7 @@ async def kept(port: int, token: str, sessions: int) -> list[Kept]:
             answer = await client.ask("GET", f"/_sandbox/state/{collection}", None, headers)
             assert answer.status == 200, answer.body
             documents += [
-                Kept(kind, session, id, f"{kind} {_marked(one, marks[kind])}", one[_STATES[kind]])
+                Kept(kind, session, id, f"{kind} {_marked(one)}", _told(kind, one["status"]))
                 for id, one in answer.json.items()
                 if id not in facts.testdata()[collection]
             ]
@@ -215,5 +222,5 @@ async def kept(port: int, token: str, sessions: int) -> list[Kept]:
     return documents
 
 
-def _marked(document: Any, name: str) -> Any:
-    return document.get(name, document.get("body", {}).get(name))
+def _marked(document: Any) -> Any:
+    return document["frequency"] if "frequency" in document else document["parts"][0]["end_to_end_id"]

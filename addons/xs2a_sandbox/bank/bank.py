@@ -13,7 +13,6 @@ from msgspec import structs
 from xs2a_sandbox.bank import admission, client_certificate, owners, presented_token, repeated_requests
 from xs2a_sandbox.bank.answer import Answer, Source
 from xs2a_sandbox.bank.client_certificate import ReadTrust, trust_nobody
-from xs2a_sandbox.bank.handlers.approaches import LOGIN
 from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.bank.sca_pages.html import show_trouble
 from xs2a_sandbox.bank.sca_pages.words import Words, words
@@ -30,7 +29,7 @@ from xs2a_sandbox.cassette.answers import (
 )
 from xs2a_sandbox.cassette.decide import Amendments, Candidate, Decision, decide
 from xs2a_sandbox.cassette.dialect.error_table import ENGINE_ERRORS
-from xs2a_sandbox.cassette.evaluation.expressions import Scope, render
+from xs2a_sandbox.cassette.evaluation.expressions import SHAPES, Scope, render
 from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.cassette.index import Index, Lookup, candidates
 from xs2a_sandbox.cassette.model import Behaviour
@@ -85,13 +84,6 @@ class Bank:
         self._replay = replay
         self.replays_personal = any(rule.tape and rule.tape.redacted for rule in interface.rules)
         """True where apps ask for recorded rules with real people's data."""
-        self.sca_options: dict[str, Mapping[str, Any]] = {
-            options["family"]: options
-            for operation in interface.operations.values()
-            if operation.behaviour.handler == "authorisations.start" and (options := operation.behaviour.options)
-        }
-        if consents := self.sca_options.get("consent"):
-            self.sca_options["login"] = {**consents, **LOGIN}
         self._use(interface)
         self._base = split_target(base_path).segments
         self._base_skips = (len(self._base), 0) if self._base else (0,)
@@ -141,8 +133,13 @@ class Bank:
         # An app may use the bank's whole path, of which recorded rules know only what follows its URL.
         return [*self._base_skips, *(len(prefix) for prefix in self._prefixes if segments[: len(prefix)] == prefix)]
 
+    def glance(self, method: str, segments: tuple[str, ...]) -> Lookup:
+        """Finds what a path leads to as `find` does, but raises nothing, whatever the path begins with."""
+        return self._index.find(method, segments)
+
     def decide(self, call: Call, lookup: Lookup) -> Decision:
         """Decides who answers the call: the first rule that fits, else the operation."""
+        call.lets = self.interface.lets
         admit = self._admit if call.checks is not NONE else None
         return decide(lookup, self._candidates(call, lookup), call, self.schemas, self.interface.silent, admit)
 
@@ -238,10 +235,10 @@ class Bank:
         """The response with all amendments, the strongest last. Raises InvalidResponse, ExpressionError."""
         if not amendments:
             return said
-        scope, warn = call.scope(), call.warnings.append
+        scope, warn = self._scope(call), call.warnings.append
         for rule, parameters in reversed(amendments):
             if amendment := rule.behaviour.amend:
-                scope["path"] = parameters
+                scope = call.with_path(scope, parameters)
                 if amendment.instead:
                     instead = self._write(amendment.instead, {}, scope, call)
                     said = structs.replace(said, response=instead.response, error=instead.error or said.error)
@@ -284,20 +281,15 @@ class Bank:
         default = operation.behaviour if operation else behaviour
         call.options = behaviour.options if behaviour.options is not None else (default.options or {})
         call.inputs = behaviour.inputs or call.inputs
-        scope = call.scope()
+        scope = self._scope(call)
         answers = behaviour.respond
         if behaviour.handler:
             handler = collect_handlers()[behaviour.handler]
             call.options = {**handler.defaults, **call.options}
             scope["result"] = handler(call)
-            if call.checks is not NONE:
-                owner = {"client": presented_token.client_of(call), "tpp": client_certificate.tpp_of(call)}
-                owners.keep(call, scope["result"], owner)
             answers = answers or default.respond
-        if let := (*default.let, *behaviour.let) if answers is default.respond else behaviour.let:
-            scope["let"] = {}
-            for name, value in let:
-                scope["let"][name] = render(value, scope)
+        for name, value in (*default.let, *behaviour.let) if answers is default.respond else behaviour.let:
+            scope["let"][name] = render(value, scope)
         answer = self._next(call, by.id, behaviour) if behaviour.sequence else choose(answers, scope)
         names = names_by_status(by, operation)
         if call.path and any("{" in name for name in names.values()):
@@ -308,6 +300,8 @@ class Bank:
                 _act(effect, call, scope)
             else:
                 effect.apply(call.state, scope)
+        if call.checks is not NONE and call.state.is_changed:
+            owners.keep(call, {"client": presented_token.client_of(call), "tpp": client_certificate.tpp_of(call)})
         return self._write(answer, names, scope, call, delay)
 
     def _write(
@@ -336,7 +330,8 @@ class Bank:
     def say(self, error: BankError, call: Call) -> Response:
         """The error as the dialect's table says it."""
         entry = self.interface.errors[error.name]
-        scope = call.scope()
+        call.lets = self.interface.lets
+        scope = self._scope(call)
         scope["error"] = {
             "name": error.name,
             "status": entry.status(call.operation),
@@ -368,6 +363,12 @@ class Bank:
             return self.schemas[every.schema].fill(body)
         return body
 
+    def _scope(self, call: Call) -> Scope:
+        """The roots and functions of the expressions of answers, and the shapes."""
+        scope = call.scope()
+        scope[SHAPES] = self.interface.shapes
+        return scope
+
     def say_refusal(self, refusal: OwnRefusal, call: Call) -> Response:
         """The refusal of something before any bank is asked, in the form that errors have here."""
         if refusal.error:
@@ -375,7 +376,8 @@ class Bank:
             names = {name.lower() for name, _ in said.headers}
             return said.with_headers(*(pair for pair in refusal.headers if pair[0].lower() not in names))
         words = {"code": refusal.code, "number": refusal.number, "text": refusal.text}
-        scope = call.scope() | {"error": {"name": None, "status": refusal.status, "path": None, **words}}
+        call.lets = self.interface.lets
+        scope = self._scope(call) | {"error": {"name": None, "status": refusal.status, "path": None, **words}}
         return Response(refusal.status, refusal.headers, to_json(self._error_body(None, scope)))
 
     def _diagnosis(self, error: BankError, call: Call) -> dict[str, object]:
@@ -386,7 +388,8 @@ class Bank:
 
     def text(self, error: BankError) -> str:
         """The text of the error, in the dialect's words."""
-        text = to_text(render(self.interface.errors[error.name].text, {**error.values, "path": error.path}))
+        values = {**error.values, "path": error.path, "wire": self.interface.states.word}
+        text = to_text(render(self.interface.errors[error.name].text, values))
         # Whoever wishes for an error need not name what it is about, which leaves a gap between two words.
         return " ".join(text.split()) if any(value in ("", None) for value in error.values.values()) else text
 
@@ -415,7 +418,7 @@ def _act(action: Action, call: Call, scope: Scope) -> None:
         result = run(call)
         call.options = before
     if action.result:
-        scope["let"] = {**scope.get("let", {}), action.result: result}
+        scope["let"][action.result] = result
 
 
 def _names(amendments: Amendments) -> tuple[str, ...]:

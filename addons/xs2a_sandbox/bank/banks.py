@@ -9,6 +9,7 @@ from xs2a_sandbox.config.real_bank import unknown_host
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.origin import host_of
+from xs2a_sandbox.http.target import split_target
 
 
 class Banks:
@@ -37,6 +38,11 @@ class Banks:
             if unnamed or (bank.real.hosts and not bank.real.at(request).is_named_by(request)):
                 raise self.unknown_host(request)
         return bank
+
+    def is_read(self, request: Request) -> bool:
+        """Says whether a request is for an operation that changes nothing."""
+        operation = self.bank_of(request).glance(request.method, split_target(request.target).segments).operation
+        return operation is not None and operation.reads
 
     def is_for_nobody(self, request: Request, bank: Bank) -> bool:
         """Says whether a request at the proxy, to which the sandbox alone has no answer, is for none that are asked."""

@@ -17,7 +17,9 @@ def errors_of(interface: Interface, operation: Operation) -> set[str]:
     for by in owners:
         behaviour = by.behaviour
         if handler := collect_handlers().get(behaviour.handler or ""):
-            errors |= handler.with_options(options_of(by, operation)).raises
+            options = options_of(by, operation)
+            usual = interface.authorisation.options(options.get("family", ""))
+            errors |= handler.with_options({**usual, **options}).raises
         answers = behaviour.respond or (operation.behaviour.respond if behaviour.handler else ())
         errors |= {answer.error for answer in (*answers, *behaviour.sequence) if answer.error}
     return errors & interface.errors.keys()

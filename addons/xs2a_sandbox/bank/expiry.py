@@ -3,16 +3,25 @@
 from datetime import datetime
 from typing import Literal
 
+from xs2a_sandbox.bank.domain.documents import changed_state_of
+from xs2a_sandbox.bank.domain.lifecycle import CONSENT, OVER
 from xs2a_sandbox.bank.domain.signing import FAMILIES, move
 from xs2a_sandbox.bank.handlers.token import TOKENS
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.things import Sent
 from xs2a_sandbox.documents.formats import as_kept
+from xs2a_sandbox.state import Document
 
-_EVENT = "validUntil passes"
+_EXPIRED = frozenset(transition.to for transition in CONSENT.transitions if transition.event == OVER)
 
 
-def expire(call: Call, what: Literal["consent", "token"]) -> bool:
-    """Says whether the request names one that is still good; it is not any more."""
+def is_expired(consent: Document) -> bool:
+    """True if its time is over, or was let be over."""
+    return changed_state_of("consents", consent) in _EXPIRED
+
+
+def expire(call: Call, what: Literal["consent", "token"], sent: Sent) -> bool:
+    """Says whether the request that was `sent` names one that is still good; it is not any more."""
     if what == "token":
         secret = call.headers.get("authorization", "").partition(" ")[2].strip()
         kept = call.state.get(TOKENS, secret) if secret else None
@@ -22,5 +31,5 @@ def expire(call: Call, what: Literal["consent", "token"]) -> bool:
             return False
         call.state.put(TOKENS, secret, {**kept, "expires": now.isoformat()})
         return True
-    id = call.take("consent")
-    return id is not None and move(call, FAMILIES["consent"], as_kept(id), _EVENT)
+    id = next(call.things["consent"].ids(sent), None)
+    return id is not None and move(call, FAMILIES["consent"], as_kept(id), OVER)

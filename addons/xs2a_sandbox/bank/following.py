@@ -32,31 +32,28 @@ def follow(call: Call, state: ReportedState) -> Move | None:
 
     Where the state machine has no way, or its way leads elsewhere, all stays as it is.
     """
-    id = as_kept(state.id)
+    id, to = as_kept(state.id), call.states.state(state.thing, state.state)
     before = _status(call, state, id)
-    if before is None or before == state.state:
+    if before is None or before == to:
         return None
     undo = call.state.trial()
     try:
         if state.thing == "authorisation":
-            _lead_authorisation(call, id, state.state)
+            _lead_authorisation(call, id, to)
         else:
-            _lead(call, FAMILIES[state.thing], id, state.state)
+            _lead(call, FAMILIES[state.thing], id, to)
     except BankError:
         pass  # somebody else decides, such as the basket that it is in
-    done = _status(call, state, id) == state.state
+    done = _status(call, state, id) == to
     if not done:
         undo()
-    return Move(state.thing, before, state.state, state.member, done)
+    return Move(state.thing, str(call.states.word(state.thing, before)), state.state, state.member, done)
 
 
 def _status(call: Call, state: ReportedState, id: str) -> str | None:
-    if state.thing == "authorisation":
-        authorisation = call.state.get(AUTHORISATIONS, id)
-        return authorisation["scaStatus"] if authorisation else None
-    family = FAMILIES[state.thing]
-    resource = call.state.get(family.collection, id)
-    return status_of(family, resource) if resource else None
+    collection = AUTHORISATIONS if state.thing == "authorisation" else FAMILIES[state.thing].collection
+    document = call.state.get(collection, id)
+    return status_of(document) if document else None
 
 
 def _way(machine: Machine, before: str, to: str) -> Sequence[str]:
@@ -81,7 +78,7 @@ def _event(machine: Machine, state: str, to: str) -> str:
 def _lead(call: Call, family: Family, id: str, to: str) -> None:
     for _ in family.machine.transitions:
         resource = call.state.get(family.collection, id) or {}
-        state = status_of(family, resource)
+        state = status_of(resource)
         way = _way(family.machine, state, to)
         if not way:
             return
@@ -101,14 +98,14 @@ def _sign(call: Call, family: Family, id: str, to: str) -> None:
     """Lets one customer after the other approve, until the state is reached or there is nothing left to sign."""
     for _ in range(_MOST_SIGNATURES):
         resource = call.state.get(family.collection, id) or {}
-        if status_of(family, resource) == to or not can_sign(family, resource):
+        if status_of(resource) == to or not can_sign(family, resource):
             return
         listed = [
             (listed_id, call.state.get(AUTHORISATIONS, listed_id) or {})
             for listed_id in resource.get(family.listed, ())
         ]
-        left = [pair for pair in listed if pair[1] and pair[1]["scaStatus"] not in SCA.final]
-        if not left and family.name not in call.sca:
+        left = [pair for pair in listed if pair[1] and pair[1]["status"] not in SCA.final]
+        if not left and family.name not in call.authorising.of:
             return
         call.options = {"sca": REDIRECT}
         authorisation_id, authorisation = left[-1] if left else begin(call, family, id, implicit=True)
@@ -118,7 +115,7 @@ def _sign(call: Call, family: Family, id: str, to: str) -> None:
 def _lead_authorisation(call: Call, id: str, to: str) -> None:
     for _ in SCA.transitions:
         authorisation = call.state.get(AUTHORISATIONS, id) or {}
-        way = _way(SCA, authorisation.get("scaStatus", NONE), to)
+        way = _way(SCA, authorisation.get("status", NONE), to)
         if not way:
             return
         event = _event(SCA, *way[:2])
@@ -137,5 +134,5 @@ def _add_signer(call: Call, authorisation: Document) -> Document:
     family = FAMILIES[authorisation["family"]]
     resource = call.state.get(family.collection, authorisation["resource"]) or {}
     everybody = holders(call, family, resource)
-    left = [psu for psu in everybody if psu not in resource.get(f"{family.listed}SignedBy", ())] or everybody
+    left = [psu for psu in everybody if psu not in resource.get(family.signed, ())] or everybody
     return {**authorisation, "psuId": authorisation.get("psuId") or next(iter(left), None)}

@@ -52,9 +52,8 @@ def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None =
     schemas = _schemas()
     more = [path for path in paths if path.is_file() and _is_testdata(path)]
     all_layers = [*layers(settings, real), *([path] for path in paths if path not in more)]
-    problems = schema_files.check(schemas)
-    checked, wrong = interface.check(all_layers, schemas, collect_handlers(), bank=_has_bank(settings))
-    problems += wrong
+    checked, problems = interface.check(all_layers, schemas, collect_handlers(), bank=_has_bank(settings))
+    problems += schema_files.check(schemas)
     data, read_data = data_files(settings, more, checked.foundation if checked else ()), None
     try:
         read_data = testdata.load(data)

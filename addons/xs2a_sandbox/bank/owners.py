@@ -1,25 +1,24 @@
 """The owners of consents, payments and baskets: other clients do not get to see these."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 
-_CREATED = (
-    ("consentId", "consents", "consent-unknown"),
-    ("paymentId", "payments", "payment-unknown"),
-    ("basketId", "baskets", "basket-unknown"),
+_OWNED = (
+    ("consent", "consents", "consent-unknown"),
+    ("payment", "payments", "payment-unknown"),
+    ("basket", "baskets", "basket-unknown"),
+    ("mandate", "mandates", "mandate-unknown"),
 )
-"""The resources of clients: the name of the id, the collection, and the error where it is not there."""
+"""What clients own: the thing, the collection, and the error where it is not there."""
 
 
 def find_addressed(call: Call) -> Iterator[tuple[str, str, str]]:
     """The collections and ids of what the request is about, each with the error where it is not there."""
-    for name, collection, error in _CREATED:
-        ids = (call.path.get(name), call.headers.get("consent-id") if name == "consentId" else None)
-        yield from ((collection, id, error) for id in ids if id)
+    for thing, collection, error in _OWNED:
+        yield from ((collection, id, error) for id in call.things[thing].ids(call))
 
 
 def find_foreign(call: Call, member: str, owner: str) -> Iterator[BankError]:
@@ -30,14 +29,12 @@ def find_foreign(call: Call, member: str, owner: str) -> Iterator[BankError]:
             yield BankError(error, id=id)
 
 
-def keep(call: Call, result: Mapping[str, Any], owners: Mapping[str, str | None]) -> None:
-    """Keeps with what a handler has created whose it is, by the member that names them."""
+def keep(call: Call, owners: Mapping[str, str | None]) -> None:
+    """Keeps with what the request has created whose it is, by the member that names them."""
     members = {member: owner for member, owner in owners.items() if owner}
-    for name, collection, _ in _CREATED:
-        document = call.state.get(collection, result[name]) if members and name in result else None
-        # What the test data have was there before everybody.
-        if document is not None and "role" not in document:
-            call.state.put(collection, result[name], {**document, **members})
+    for _, collection, _ in _OWNED if members else ():
+        for id, document in call.state.created(collection).items():
+            call.state.put(collection, id, {**document, **members})
 
 
 def organisation(call: Call, client: str | None) -> str | None:

@@ -4,17 +4,12 @@ from datetime import datetime
 
 from xs2a_sandbox.bank import owners
 from xs2a_sandbox.bank.domain.possession import CERTIFICATE, KEY, Unproven, certificate_of, key_of
+from xs2a_sandbox.bank.domain.signing import FAMILIES
 from xs2a_sandbox.bank.handlers.token import TOKENS
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
-
-_SERVICES = {
-    "AIS": ("consents", "accounts", "card-accounts"),
-    "PIS": ("payments", "bulk-payments", "periodic-payments", "signing-baskets"),
-    "PIIS": ("consents", "funds-confirmations"),
-}
-"""By scope, the beginnings of the paths that it is for."""
 
 _A_TOKEN = "a token of the scheme Bearer, or DPoP where it is bound to a key"
 
@@ -34,10 +29,8 @@ def refusal(call: Call) -> BankError | None:
         return BankError("token-expired", expires=kept["expires"])
     if error := _check_certificate(call, kept) or _check_key(call, kept, scheme):
         return error
-    services, _, bound = (kept.get("scope") or "").partition(":")
-    ids = [id for _, id, _ in owners.find_addressed(call)]
-    if (bound and bound.lower() not in map(str.lower, ids)) or not _is_for(services, call.segments):
-        return BankError("token-invalid", scope=kept["scope"])
+    if not (_is_for_resource(call, kept) and _is_for_path(call, kept.get("scope") or "")):
+        return BankError("token-invalid", scope=kept.get("scope") or f"the {kept['family']} {kept['resource']}")
     return next(owners.find_foreign(call, "client", kept["client"]), None)
 
 
@@ -78,10 +71,20 @@ def _key_error(text: str) -> BankError:
     return BankError("token-key-wrong", expected=text)
 
 
-def _is_for(services: str, segments: tuple[str, ...]) -> bool:
-    """Tells if a scope, of several services with blanks between, is for a path; one that names none is for all."""
-    beginnings = [beginning for service in services.split() for beginning in _SERVICES.get(service, ())]
-    return not beginnings or any(beginning in segments for beginning in beginnings)
+def _is_for_resource(call: Call, kept: Document) -> bool:
+    """Tells if the request is about what the customer has authorised the token for, where that is a resource."""
+    if (name := kept.get("family")) in (None, "login"):
+        return True
+    collection = FAMILIES[name].collection
+    return any(
+        addressed == collection and as_kept(id) == kept["resource"] for addressed, id, _ in owners.find_addressed(call)
+    )
+
+
+def _is_for_path(call: Call, scope: str) -> bool:
+    """Tells if a scope, of several words, is for a path; one that names none of the dialect's scopes is for all."""
+    segments = [segment for named in call.authorising.scopes_of(scope) for segment in named.paths]
+    return not segments or any(segment in call.segments for segment in segments)
 
 
 def client_of(call: Call) -> str | None:

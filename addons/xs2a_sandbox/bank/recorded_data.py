@@ -1,30 +1,52 @@
 """The customers, accounts, consents and payments that a recording shows of its bank, as test data of the sandbox."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from hashlib import sha256
+from itertools import chain
 from typing import Any
 from unicodedata import normalize
 
+from xs2a_sandbox.bank.domain.schedule import SINGLE
+from xs2a_sandbox.bank.handlers.payments import write_order
 from xs2a_sandbox.bank.testdata import TestData
-from xs2a_sandbox.documents.formats import is_iban
+from xs2a_sandbox.cassette import Interface, Operation
+from xs2a_sandbox.cassette.evaluation.expressions import ROOTS, compile_value, render
+from xs2a_sandbox.cassette.evaluation.read_back import read_back
+from xs2a_sandbox.cassette.index import Lookup
+from xs2a_sandbox.cassette.recognition import SentRequest, find_candidates, find_source, recognise
+from xs2a_sandbox.cassette.things import Act
 from xs2a_sandbox.documents.json_schema import bundled_schema
+from xs2a_sandbox.errors import ExpressionError
 from xs2a_sandbox.http.body import read
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.redaction.values import DROPPED
 
 _CUSTOMER = "customer"
-"""The PSU-ID of somebody who never named one."""
-_SERVICES = ("payments", "bulk-payments", "periodic-payments")
+"""The id of somebody who never named one."""
+_ORDER = ("kind", "debtor", "parts", "execute_on", "schedule", "instant", "batch")
+_CREATES_CONSENT, _CREATES_PAYMENT = Act("create", "consent"), Act("create", "payment")
+_READS_CONSENT, _READS_PAYMENT = Act("read", "consent"), Act("read", "payment")
 _LISTS = ("booked", "pending", "information")
-_ACCESS = ("accounts", "balances", "transactions")
-_RESOURCES = frozenset(("accounts", "consents", *_SERVICES))
+_DEFINITIONS = {"account": "accountEntry", "balance": "balance", "entry": "entry"}
+"""By shape, what test data has of it."""
+_PERMITTED: Mapping[str, Sequence[str]] = {"accounts": (), "balances": ("balances",), "transactions": ("entries",)}
+"""By list of an access, what it permits beside looking at the accounts."""
+_METHOD = "sca-method"
+"""The shape of a method of authentication."""
+_MEMBER = re.compile(r"\{\{ (?:it|result\.consent)\.(\w+) \}\}")
+_SHOWN = {"sent": "access"}
+"""By member of a consent in the test data, that of an answer, where the dialect's answer is made of more."""
+_RESOURCES = frozenset(("accounts",))
 
 
-def recorded_data(entries: Iterable[Exchange], data: TestData) -> TestData:
-    """The test data with what the exchanges show besides: accounts that are not among them, and what is about these."""
-    recorded = _RecordedBank()
+def recorded_data(entries: Iterable[Exchange], data: TestData, interface: Interface) -> TestData:
+    """The test data with what the exchanges show besides: accounts that are not among them, and what is about these.
+
+    The shapes `account`, `balance` and `entry` say how to read the bank's answers.
+    """
+    recorded = _RecordedBank(interface)
     for entry in entries:
         recorded.look_at(entry)
     return _over(data, recorded)
@@ -33,7 +55,11 @@ def recorded_data(entries: Iterable[Exchange], data: TestData) -> TestData:
 class _RecordedBank:
     """Collects what exchanges show: of each thing as it was first, but of lists the longest."""
 
-    def __init__(self) -> None:
+    def __init__(self, interface: Interface) -> None:
+        self._interface = interface
+        self._templates = {name: shape.template for name, shape in interface.shapes.items()}
+        self._candidates = find_candidates(interface)
+        self._method = _find_members(self._templates.get(_METHOD))
         self.accounts: dict[str, dict[str, Any]] = {}
         self.consents: dict[str, dict[str, Any]] = {}
         self.payments: dict[str, dict[str, Any]] = {}
@@ -41,144 +67,216 @@ class _RecordedBank:
         self.methods: list[Any] = []
         self.made: set[str] = set()
         self.payers: set[str] = set()
-        self._ibans: dict[str, str] = {}
-        self._unnamed: set[str] = set()
+        self._ids: dict[str, str] = {}
+        """Of accounts, by IBAN."""
 
     def look_at(self, entry: Exchange) -> None:
-        if psu := entry.headers.get("psu-id"):
+        operation, _, parameters = recognise(entry.method, entry.target, self._candidates)
+        lookup = Lookup((), dict(parameters), operation, ())
+        sent, things = SentRequest(entry, parameters), self._interface.things
+        for psu in things["customer"].ids(sent):
             self.psus.setdefault(psu)
         body = read(entry.answer_body).value
         if not isinstance(body, Mapping) or not 200 <= entry.status < 300:
             return
         self._take_methods(body)
-        resource = _resource(split_target(entry.target).segments)
-        if entry.method != "GET":
+        if not lookup.is_read(entry.method):
             # What the recording itself has made the sandbox makes, too.
-            ids = {body[name] for name in ("consentId", "paymentId") if isinstance(body.get(name), str)}
+            ids = {id for naming in things.namings.values() if (id := naming.id_in(body))}
             self.made |= ids - self.consents.keys() - self.payments.keys()
-            if resource:
-                self._take_asked(read(entry.body).value)
+            self._take_asked(operation, sent)
             return
-        match resource:
+        if operation and operation.does == _READS_CONSENT:
+            for id in things.ids_about(lookup, sent, "consent"):
+                self._take_consent(id, body, operation)
+        elif operation and operation.does == _READS_PAYMENT:
+            for id in things.ids_about(lookup, sent, "payment"):
+                if id not in self.payments and (payment := self._read_payment(operation, sent, _in_form(body))):
+                    self.payments[id] = payment
+        consent = things.find_used_consent(lookup, sent)
+        match _resource(split_target(entry.target).segments):
             case ("accounts",):
-                self._see(entry, *map(self._account, _mappings(body.get("accounts"))))
+                self._see(consent, *map(self._account, _mappings(body.get("accounts"))))
             case ("accounts", id):
-                self._see(entry, self._choose_name(id, body.get("account", body)))
+                self._see(consent, self._account(body.get("account", body), id))
             case ("accounts", id, "balances"):
-                self._see(entry, self._choose_name(id, body.get("account")))
-                self._add(id, balances=body.get("balances"))
+                self._see(consent, self._account(body.get("account"), id))
+                self._take_balances(id, body.get("balances"))
             case ("accounts", id, "transactions", *_):
-                self._see(entry, self._choose_name(id, body.get("account")))
-                self._take_transactions(id, body.get("transactions"))
-            case ("consents", id):
-                self._take_consent(id, body)
-            case (service, product, id) if service in _SERVICES:
-                payment = {"service": service, "product": product, **_entry("paymentEntry", body)}
-                self._keep(self.payments, id, payment)
-                self._account(payment.get("debtorAccount"))
+                self._see(consent, self._account(body.get("account"), id))
+                self._take_entries(id, body.get("transactions"))
 
-    def _see(self, entry: Exchange, *ibans: str | None) -> None:
+    def _see(self, consent: str | None, *accounts: str | None) -> None:
         """The consent that was sent reads these accounts."""
-        known = [iban for iban in ibans if iban]
-        if (consent := entry.headers.get("consent-id")) and known:
-            document = self.consents.setdefault(consent, {"role": "valid", "accounts": []})
+        known = [account for account in accounts if account]
+        if consent and known:
+            document = self.consents.setdefault(consent, {"role": "authorised", "accounts": []})
             document["accounts"] = list(dict.fromkeys([*document["accounts"], *known]))
 
-    def _take_asked(self, body: Any) -> None:
+    def _take_asked(self, operation: Operation | None, sent: SentRequest) -> None:
         """The accounts that the customer's own request is about: who pays, or what a consent is for."""
-        for payment in (body, *_mappings(body.get("payments"))) if isinstance(body, Mapping) else ():
-            if payer := self._account(payment.get("debtorAccount")):
-                self.payers.add(payer)
-        access = body.get("access") if isinstance(body, Mapping) else None
-        for _, reference in _rights(access):
-            self._account(reference)
+        if operation is None or operation.does is None:
+            return
+        if operation.does == _CREATES_PAYMENT and (payer := self._account(self._take(operation, sent, "debtor"))):
+            self.payers.add(payer)
+        for asked in _mappings(self._take(operation, sent, "access")) if operation.does == _CREATES_CONSENT else ():
+            for reference in _mappings(asked.get("accounts")):
+                self._account(reference)
 
-    def _account(self, reference: Any) -> str | None:
-        iban = reference.get("iban") if isinstance(reference, Mapping) else None
-        if not isinstance(iban, str):
+    def _take(self, operation: Operation, sent: SentRequest, input: str) -> Any:
+        return sent.take(find_source(self._interface, operation, input))
+
+    def _account(self, said: Any, asked: str | None = None) -> str | None:
+        """The id of the account that an answer or a request tells of, or that was asked for."""
+        account = self._read("account", said)
+        iban = account.pop("iban", None)
+        id = account.pop("id", None) or asked or self._ids.get(iban) or iban
+        if not isinstance(id, str):
             return None
-        account = self.accounts.setdefault(iban, {})
-        account |= {name: value for name, value in _entry("accountEntry", reference).items() if name not in account}
-        if isinstance(id := reference.get("resourceId"), str):
-            self._is_named(id, iban)
-        if isinstance(name := reference.get("ownerName"), str):
-            account.setdefault("name", _in_form(name))
-        return iban
+        if asked and asked != id:
+            self._rename(asked, id)
+        if isinstance(iban, str):
+            self._rename(self._ids.get(iban, iban), id)
+            self._ids[iban] = id
+            account |= {"iban": iban} if iban != id else {}
+        known = self.accounts.setdefault(id, {})
+        known |= {name: value for name, value in account.items() if name not in known}
+        if isinstance(name := account.get("owner_name"), str):
+            known.setdefault("name", name)
+        return id
 
-    def _is_named(self, id: str, iban: str) -> None:
-        """What was collected of an account before its IBAN was known is its own."""
-        before = self._ibans.get(id, id)
-        self._ibans[id] = iban
-        if before != iban and before in self._unnamed:
-            self._unnamed.discard(before)
-            self.accounts[iban] = self.accounts.pop(before) | self.accounts.get(iban, {})
-            for consent in self.consents.values():
-                consent["accounts"] = list(dict.fromkeys(iban if one == before else one for one in consent["accounts"]))
+    def _rename(self, before: str, id: str) -> None:
+        """What was collected of an account before its id was known is its own."""
+        if before == id or before not in self.accounts:
+            return
+        self.accounts[id] = self.accounts.pop(before) | self.accounts.get(id, {})
+        self.payers = {id if one == before else one for one in self.payers}
+        for consent in self.consents.values():
+            consent["accounts"] = list(dict.fromkeys(id if one == before else one for one in consent["accounts"]))
 
-    def _choose_name(self, id: str, reference: Any) -> str:
-        """The IBAN of the account that a path names; one made of the id as long as no answer has said it."""
-        if id not in self._ibans:
-            self._ibans[id] = id if is_iban(id) else _make_up_iban(id)
-            if not is_iban(id):
-                self._unnamed.add(self._ibans[id])
-                self.accounts.setdefault(self._ibans[id], {"resourceId": id})
-        named = {} if is_iban(id) else {"resourceId": id}
-        if isinstance(reference, Mapping) and (iban := self._account(named | dict(reference))):
-            return iban
-        self.accounts.setdefault(self._ibans[id], {})
-        return self._ibans[id]
+    def _take_balances(self, id: str, balances: Any) -> None:
+        if isinstance(balances, list):
+            self.accounts[id].setdefault("balances", [self._read("balance", one) for one in _mappings(balances)])
 
-    def _add(self, id: str, **members: Any) -> None:
-        account = self.accounts[self._ibans[id]]
-        for name, value in members.items():
-            if isinstance(value, list):
-                account.setdefault(name, [_entry("balance", balance) for balance in _mappings(value)])
-
-    def _take_transactions(self, id: str, report: Any) -> None:
+    def _take_entries(self, id: str, report: Any) -> None:
         if not isinstance(report, Mapping):
             return
-        lists = self.accounts[self._ibans[id]].setdefault("transactions", {})
+        lists = self.accounts[id].setdefault("entries", {})
         for name in _LISTS:
-            entries = [_entry("transaction", entry) for entry in _mappings(report.get(name))]
+            entries = [self._read("entry", entry) for entry in _mappings(report.get(name))]
             if len(entries) > len(lists.get(name, ())):
                 lists[name] = entries
 
-    def _take_consent(self, id: str, body: Mapping[str, Any]) -> None:
-        rights = list(_rights(body.get("access")))
-        ibans = [iban for _, reference in rights if (iban := self._account(_only(reference, "iban", "currency")))]
-        role = "expired" if body.get("consentStatus") == "expired" else "valid"
+    def _read(self, shape: str, said: Any) -> dict[str, Any]:
+        """The members that the bank's own thing has, as the specification would write them."""
+        thing = (
+            read_back(self._templates.get(shape), _in_form(said), self._templates) if isinstance(said, Mapping) else {}
+        )
+        members = bundled_schema("testdata").document["$defs"][_DEFINITIONS[shape]]["properties"].keys()
+        return {name: value for name, value in thing.items() if name in {*members, "id"} and value is not None}
+
+    def _take_consent(self, id: str, body: Mapping[str, Any], operation: Operation) -> None:
+        named: dict[str, list[str]] = {}
+        for name, reference in _rights(body.get("access")):
+            if account := self._account(_only(reference, "iban", "currency")):
+                named.setdefault(name, []).append(account)
+        role = "expired" if self._state("consent", body) == "expired" else "authorised"
         consent = self.consents.setdefault(id, {"role": role, "accounts": []})
-        consent["accounts"] = list(dict.fromkeys([*consent["accounts"], *ibans]))
-        consent |= {name: value for name, value in _entry("consentEntry", body).items() if name not in consent}
+        consent["accounts"] = list(dict.fromkeys([*consent["accounts"], *chain(*named.values())]))
+        told = _consent(body, _SHOWN | _find_shown(operation))
+        told |= {"grants": [_grant(*pair) for pair in named.items()]} if named else {}
+        consent |= {name: value for name, value in told.items() if name not in consent}
         consent["role"] = role
 
+    def _state(self, thing: str, body: Any) -> str | None:
+        """The state that an answer tells of such a thing, as the domain calls it."""
+        word = self._interface.things[thing].state_in(body)
+        return self._interface.states.state(thing, word) if word else None
+
+    def _read_payment(self, operation: Operation, sent: SentRequest, body: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The payment as if the dialect's request for it had been what is told of it; None where that is no payment."""
+        service, product = (self._take(operation, sent, name) for name in ("service", "product"))
+        written = _find_inputs(self._interface, service)
+        scope = {**sent.input_scope(), "body": body}
+        try:
+            order = {name: render(compile_value(written.get(name), ROOTS, _ignore), scope) for name in _ORDER}
+            members = write_order(order, self._account(order["debtor"]))
+        except (AttributeError, ExpressionError):  # a bank may have said anything in these members
+            return None
+        if not members:
+            return None
+        parts = members.get("parts", ())
+        payment = {
+            "kind": order["kind"] or SINGLE,
+            "service": service,
+            "product": product,
+            **members,
+            "amount": parts[0].get("amount") if len(parts) == 1 else None,
+            "status": self._state("payment", body),
+            "sent": body,
+        }
+        return {name: value for name, value in payment.items() if value is not None}
+
     def _take_methods(self, body: Mapping[str, Any]) -> None:
-        for offered in _mappings([*(body.get("scaMethods") or ()), body.get("chosenScaMethod")]):
-            method = {name: offered.get(name) for name in ("authenticationMethodId", "authenticationType", "name")}
+        for offered in _find_objects(body) if self._method else ():
+            method = {name: offered.get(written) for name, written in self._method.items()}
             if all(isinstance(value, str) for value in method.values()) and method not in self.methods:
                 self.methods.append(method)
 
-    def _keep(self, collection: dict[str, dict[str, Any]], id: str, document: dict[str, Any]) -> None:
-        collection.setdefault(id, document)
+
+def _find_objects(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Every object in a body."""
+    if isinstance(value, Mapping):
+        yield value
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    for part in inner:
+        yield from _find_objects(part)
+
+
+def _find_members(template: Any) -> dict[str, str]:
+    """The members of what a template shows, and what they are called there."""
+    shown = template.items() if isinstance(template, Mapping) else ()
+    found = ((_MEMBER.fullmatch(text), name) for name, text in shown if isinstance(text, str))
+    return {member[1]: name.removesuffix("?") for member, name in found if member}
+
+
+def _find_shown(operation: Operation) -> dict[str, str]:
+    """The members of a consent, and what they are called in the answer of an operation that reads it."""
+    written = operation.origin.written.get("respond", {})
+    bodies = (answer.get("body") for answer in (written if isinstance(written, list) else [written]))
+    return {member: name for body in bodies for member, name in _find_members(body).items()}
+
+
+def _find_inputs(interface: Interface, service: Any) -> Mapping[str, Any]:
+    """What the dialect says of where a request for a payment of this service has its inputs."""
+    for operation in interface.operations.values():
+        written = {name: source.written for name, source in operation.behaviour.inputs.items()}
+        if operation.behaviour.handler == "payments.initiate" and written.get("service") == service:
+            return written
+    return {}
+
+
+def _ignore(pointer: object, text: str) -> None:
+    """Takes what was told when the dialect was loaded."""
 
 
 def _over(data: TestData, recorded: _RecordedBank) -> TestData:
     there = data.collections.get("accounts", {})
-    accounts = {iban: account for iban, account in recorded.accounts.items() if iban not in there}
+    accounts = {id: account for id, account in recorded.accounts.items() if id not in there}
     psus = list(recorded.psus) or [_CUSTOMER]
     owner = next((psu for psu in psus if psu not in data.collections.get("psus", {})), psus[0])
     names = [account["name"] for account in accounts.values() if "name" in account]
     # What opens doors was dropped in the recording: so it is what the customers say.
     customer = {"name": (names or [owner])[0], "password": DROPPED, "otp": DROPPED, "methods": recorded.methods}
     filled = {
-        iban: {"currency": _currency(account), "name": customer["name"], "product": None, "bic": None, "psuId": owner}
+        id: {"currency": _currency(account), "name": customer["name"], "product": None, "bic": None, "psuId": owner}
         | {"balances": []}
         | account
-        for iban, account in accounts.items()
+        for id, account in accounts.items()
     }
-    for iban in recorded.payers & filled.keys():
+    for id in recorded.payers & filled.keys():
         # Nothing says how much there was: enough for what was paid.
-        filled[iban]["balances"] = filled[iban]["balances"] or [_make_balance(filled[iban]["currency"])]
+        filled[id]["balances"] = filled[id]["balances"] or [_make_balance(filled[id]["currency"])]
     # Of consents and payments that the test data has its own ones count, unless a new account is theirs.
     consents = {
         id: consent
@@ -193,9 +291,7 @@ def _over(data: TestData, recorded: _RecordedBank) -> TestData:
         id: payment
         for id, payment in recorded.payments.items()
         if id not in recorded.made
-        and (
-            id not in data.collections.get("payments", {}) or payment.get("debtorAccount", {}).get("iban") not in there
-        )
+        and (id not in data.collections.get("payments", {}) or payment["debtor"]["account"] not in there)
     }
     more = {"accounts": filled, "consents": consents, "payments": payments}
     own = dict.fromkeys(psus, customer) if filled else {}
@@ -222,15 +318,15 @@ def adopt(before: TestData, after: TestData) -> str:
 
 
 def _make_balance(currency: str) -> dict[str, Any]:
-    return {"balanceType": "interimAvailable", "balanceAmount": {"currency": currency, "amount": "1000000.00"}}
+    return {"type": "ITAV", "amount": {"currency": currency, "amount": "1000000.00"}}
 
 
 def _currency(account: Mapping[str, Any]) -> str:
     entries = [
         *account.get("balances", ()),
-        *(one for some in account.get("transactions", {}).values() for one in some),
+        *(one for some in account.get("entries", {}).values() for one in some),
     ]
-    amounts = (entry.get("balanceAmount") or entry.get("transactionAmount") for entry in entries)
+    amounts = (entry.get("amount") for entry in entries)
     currencies = (amount.get("currency") for amount in amounts if isinstance(amount, Mapping))
     return next(filter(None, currencies), "EUR")
 
@@ -239,6 +335,12 @@ def _entry(kind: str, document: Mapping[str, Any]) -> dict[str, Any]:
     """The members that an entry of test data has, and a value; an account there as well."""
     members = bundled_schema("testdata").document["$defs"][kind]["properties"]
     return {name: _in_form(value, name) for name, value in document.items() if name in members and value is not None}
+
+
+def _consent(body: Mapping[str, Any], shown: Mapping[str, str]) -> dict[str, Any]:
+    """The members that a consent of test data has, and a value."""
+    members = {name: _in_form(body.get(written)) for name, written in shown.items()}
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def _in_form(value: Any, name: str = "") -> Any:
@@ -267,19 +369,17 @@ def _repair_encoding(text: str) -> str:
 
 
 def _rights(access: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for name in _ACCESS if isinstance(access, Mapping) else ():
+    for name in _PERMITTED if isinstance(access, Mapping) else ():
         for reference in _mappings(access.get(name)):
             yield name, reference
 
 
+def _grant(listed: str, accounts: list[str]) -> dict[str, Any]:
+    return {"permissions": ["list", "details", *_PERMITTED[listed]], "accounts": accounts}
+
+
 def _only(document: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: document[name] for name in names if name in document}
-
-
-def _make_up_iban(id: str) -> str:
-    """An IBAN for an account of which only the resource id is known."""
-    digits = f"{int(sha256(id.encode()).hexdigest(), 16) % 10**16:016}"
-    return f"AT{98 - int(digits + '102900') % 97:02}{digits}"
 
 
 def _mappings(value: Any) -> list[Mapping[str, Any]]:

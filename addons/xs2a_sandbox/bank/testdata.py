@@ -1,5 +1,6 @@
 """The bank's customers, accounts, consents and payments: the layer below the state, dated from the session's start."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -10,15 +11,16 @@ from typing import Any
 from xs2a_sandbox.cassette.evaluation.expressions import compile_value, render
 from xs2a_sandbox.clock import REAL
 from xs2a_sandbox.documents import yaml_reader
-from xs2a_sandbox.documents.formats import as_kept
+from xs2a_sandbox.documents.formats import as_kept, is_iban
 from xs2a_sandbox.documents.json_schema import bundled_schema
 from xs2a_sandbox.documents.yaml_reader import complaints
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.state.store import Collections
 
 UNKNOWN = "unknown"
-_BY_UUID = ("cardAccounts", "consents", "payments")
+_BY_UUID = ("cards", "consents", "payments")
 _KEPT_DAYS = 8
+_LIKE_AN_IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _FUNCTIONS = frozenset({"today"})
 """All that is known before there is a request."""
 
@@ -129,15 +131,15 @@ def overlay(files: Sequence[Path]) -> Overlay:
     return over
 
 
-_ENTRIES = {
+_DOCUMENTS = {
     "psus": "psuEntry",
     "accounts": "accountEntry",
-    "cardAccounts": "cardAccountEntry",
+    "cards": "cardEntry",
     "consents": "consentEntry",
     "payments": "paymentEntry",
 }
-_LISTED = {"accounts": "transaction", "cardAccounts": "cardTransaction"}
-"""The definitions of entries in the schema, and of what is listed under their `transactions`."""
+_LISTED = {"accounts": "entry", "cards": "cardUse"}
+"""The definitions of documents in the schema, and of what is listed under their `entries`."""
 _NEARLY = 0.8
 """How alike two names are, of which one is a mistake for the other."""
 
@@ -145,7 +147,7 @@ _NEARLY = 0.8
 def _find_misspelt(document: yaml_reader.Document) -> Iterator[Problem]:
     """The members that nearly have the name of another: those of somebody's own are left alone."""
     definitions = bundled_schema("testdata").document["$defs"]
-    for pointer, definition, entry in _entries(document.value):
+    for pointer, definition, entry in _documents(document.value):
         names = definitions[definition]["properties"].keys()
         for member in entry.keys() - names:
             if close := get_close_matches(member, sorted(names - entry.keys()), 1, _NEARLY):
@@ -153,18 +155,18 @@ def _find_misspelt(document: yaml_reader.Document) -> Iterator[Problem]:
                 yield document.problem((*pointer, member), "unknown-key", text, key=True)
 
 
-def _entries(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str, Mapping[str, Any]]]:
-    """The entries, and those of their lists, which are mappings, with their places and definitions."""
-    for name, definition in _ENTRIES.items():
-        entries = data.get(name)
-        for id, entry in entries.items() if isinstance(entries, dict) else ():
-            if isinstance(entry, dict):
-                yield (name, id), definition, entry
-                lists = entry.get("transactions") if name in _LISTED else None
+def _documents(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str, Mapping[str, Any]]]:
+    """The documents, and the entries of their lists, which are mappings, with their places and definitions."""
+    for name, definition in _DOCUMENTS.items():
+        documents = data.get(name)
+        for id, document in documents.items() if isinstance(documents, dict) else ():
+            if isinstance(document, dict):
+                yield (name, id), definition, document
+                lists = document.get("entries") if name in _LISTED else None
                 for kind, listed in lists.items() if isinstance(lists, dict) else ():
                     for position, item in enumerate(listed) if isinstance(listed, list) else ():
                         if isinstance(item, dict):
-                            yield (name, id, "transactions", kind, position), _LISTED[name], item
+                            yield (name, id, "entries", kind, position), _LISTED[name], item
 
 
 def _compile(
@@ -189,25 +191,27 @@ def _find_dangling(
     problems = []
     accounts, psus = merged.get("accounts", {}), merged.get("psus", {})
     for id, consent in merged.get("consents", {}).items():
-        for position, iban in enumerate(consent.get("accounts", ())):
-            if iban not in accounts:
-                text = f"the bank holds no account {iban}"
+        for position, account in enumerate(consent.get("accounts", ())):
+            if account not in accounts:
+                text = f"the bank holds no account {account}"
                 place = ("consents", id, "accounts", position)
                 problems.append(origins["consents", id].problem(place, "unknown-account", text))
-    for id, card in merged.get("cardAccounts", {}).items():
-        if card["linkedAccount"] not in accounts:
-            text = f"the bank holds no account {card['linkedAccount']}"
-            origin = origins["cardAccounts", id]
-            problems.append(origin.problem(("cardAccounts", id, "linkedAccount"), "unknown-account", text))
-    for iban, account in accounts.items():
+    for id, card in merged.get("cards", {}).items():
+        if card["account"] not in accounts:
+            text = f"the bank holds no account {card['account']}"
+            problems.append(origins["cards", id].problem(("cards", id, "account"), "unknown-account", text))
+    for id, account in accounts.items():
+        if _LIKE_AN_IBAN.fullmatch(id) and not is_iban(id):
+            text = f"the key {id} looks like an IBAN, and its check digits are wrong"
+            problems.append(origins["accounts", id].problem(("accounts", id), "wrong-value", text, key=True))
         if account["psuId"] not in psus:
             text = f"there is no customer {account['psuId']!r} among the psus"
-            problems.append(origins["accounts", iban].problem(("accounts", iban, "psuId"), "unknown-psu", text))
+            problems.append(origins["accounts", id].problem(("accounts", id, "psuId"), "unknown-psu", text))
         for position, psu in enumerate(account.get("signatories", ())):
             if psu not in psus:
                 text = f"there is no customer {psu!r} among the psus"
-                place = ("accounts", iban, "signatories", position)
-                problems.append(origins["accounts", iban].problem(place, "unknown-psu", text))
+                place = ("accounts", id, "signatories", position)
+                problems.append(origins["accounts", id].problem(place, "unknown-psu", text))
     return problems
 
 
@@ -215,4 +219,7 @@ def _expect_testdata(document: yaml_reader.Document) -> None:
     first = next(iter(document.value), None) if isinstance(document.value, dict) else None
     if first != "testdata":
         hint = "; a cassette is named with --cassettes DIR" if first == "cassette" else ""
-        raise Unreadable([document.problem((), "no-testdata", f"the first key of test data is `testdata: 1`{hint}")])
+        raise Unreadable([document.problem((), "no-testdata", f"the first key of test data is `testdata: 2`{hint}")])
+    if document.value["testdata"] == 1:
+        text = "this is the first form of test data, in which accounts and cards have other members: give them today's"
+        raise Unreadable([document.problem(("testdata",), "old-testdata", f"{text} names, and write `testdata: 2`")])

@@ -14,6 +14,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 from xs2a_sandbox.bank.domain import schedule, signing
+from xs2a_sandbox.bank.domain.lifecycle import OVER
 from xs2a_sandbox.bank.handlers import consents
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
@@ -76,7 +77,7 @@ def _moves(family: str, event: str) -> Callable[[Call, str, Document], Any]:
 
 _KINDS = {
     signing.AUTHORISATIONS: _Kind(signing.due, signing.happen),
-    "consents": _Kind(consents.due, _moves("consent", "validUntil passes")),
+    "consents": _Kind(consents.due, _moves("consent", OVER)),
     "payments": _Kind(schedule.due, _moves("payment", "its day comes")),
 }
 

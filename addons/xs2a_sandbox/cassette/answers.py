@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import is_
 from typing import Any
 
 from xs2a_sandbox.cassette.evaluation.expressions import (
@@ -300,10 +301,26 @@ def with_content_type(headers: Sequence[tuple[str, str]], default: str) -> tuple
 
 
 def without_nulls(value: Any) -> Any:
+    """The value without members that are null. Parts that have none are handed on as they are, not copied."""
+    if type(value) is dict:
+        changed: dict[str, Any] | None = None
+        for name, inner in value.items():
+            if type(inner) is str:
+                continue
+            kept = None if inner is None else without_nulls(inner)
+            if kept is not None and kept is inner:
+                continue
+            changed = dict(value) if changed is None else changed
+            if kept is None:
+                del changed[name]
+            else:
+                changed[name] = kept
+        return value if changed is None else changed
+    if type(value) is list:
+        entries = [entry if type(entry) is str else without_nulls(entry) for entry in value]
+        return value if all(map(is_, entries, value)) else entries
     if isinstance(value, Mapping):
-        return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [without_nulls(entry) for entry in value]
+        return without_nulls(dict(value))
     return value
 
 

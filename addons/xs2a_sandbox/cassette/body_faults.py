@@ -37,9 +37,9 @@ def _with_more(value: Any) -> Any:
         return [_with_more(entry) for entry in value]
     if not isinstance(value, dict):
         return value
-    holds_links = bool(value) and all(isinstance(inner, dict) and "href" in inner for inner in value.values())
-    more: Any = {"href": "/v1/unknown"} if holds_links else {"number": 1, "texts": ["one"]}
-    inner = value if holds_links else {name: _with_more(below) for name, below in value.items()}
+    has_links = bool(value) and all(isinstance(inner, dict) and "href" in inner for inner in value.values())
+    more: Any = {"href": "/v1/unknown"} if has_links else {"number": 1, "texts": ["one"]}
+    inner = value if has_links else {name: _with_more(below) for name, below in value.items()}
     return {**inner, _UNKNOWN: more}
 
 

@@ -5,6 +5,7 @@ import math
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from hashlib import blake2b
 from secrets import token_bytes
@@ -12,21 +13,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from xs2a_sandbox.cassette.dialect.authorisation import Authorisation
 from xs2a_sandbox.cassette.evaluation.expressions import Scope
 from xs2a_sandbox.cassette.evaluation.id_form import UUID as UUID_FORM
 from xs2a_sandbox.cassette.evaluation.id_form import as_uuid, make_id
-from xs2a_sandbox.cassette.evaluation.work import WORK, Work
+from xs2a_sandbox.cassette.evaluation.lets import lets_of
+from xs2a_sandbox.cassette.evaluation.state_words import StateWords
+from xs2a_sandbox.cassette.evaluation.work import WORK, Work, charge, spend
 from xs2a_sandbox.cassette.inputs import Place, Source
 from xs2a_sandbox.cassette.matchers import RequestPart
+from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config.checks import NONE, Checks
-from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
+from xs2a_sandbox.documents.json_pointer import Pointer, at_pointer, parse_pointer, pointer_text
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Request, body_members, to_json
-from xs2a_sandbox.http.body_members import Member
+from xs2a_sandbox.http.body_members import FORM, Member
+from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.http.multipart import without_boundary
 from xs2a_sandbox.http.target import Target
-from xs2a_sandbox.state import Transaction
+from xs2a_sandbox.state import Document, Transaction
 from xs2a_sandbox.state.session import DEFAULT
 from xs2a_sandbox.state.store import StateView
 
@@ -36,6 +42,12 @@ if TYPE_CHECKING:
 MAX_DEPTH = 64
 NO_INPUTS: Mapping[str, Source] = {}
 _LAST_NUMBER = ("_session", "number")
+_TOKENS = "tokens"
+_SIGNATURE = 20_000
+"""Units of work that it costs to hold a signature against some keys."""
+_NO_THINGS = Things()
+_NO_WORDS = StateWords()
+_NO_AUTHORISATION = Authorisation()
 
 
 class Session(NamedTuple):
@@ -54,14 +66,16 @@ class Call:
 
     `self_path` is the path from `/v1` on, without trailing slash; `path` holds its parameters;
     `options` is what the operation or rule says under `with`; `inputs` say where the request has what handlers take;
-    `static` keeps accounts as the test data has them; `sca` are, by family, the options of the operations that start an authorisation; `checks` what is judged beyond
-    what the documented interface refuses, and `objections` what of that would have been refused. `drew` says that an id
-    or a secret was made up.
+    `static` keeps accounts as the test data has them; `authorising` is how customers decide; `checks` what is judged
+    beyond what the documented interface refuses, and `objections` what of that would have been refused. `drew` says
+    that an id or a secret was made up. `lets` are the values that the dialect names for all expressions, compiled;
+    `things` is how its interface names what it is about, `states` what it calls their states.
     """
 
     __slots__ = (
-        "_body", "_client", "_members", "_queries", "_warnings", "checks", "clock", "drew", "inputs", "objections",
-        "operation", "options", "path", "query", "request", "sca", "segments", "session", "state", "static",
+        "_body", "_client", "_input_scope", "_members", "_queries", "_warnings", "authorising", "checks", "clock",
+        "drew", "inputs", "lets", "objections", "operation", "options", "path", "query", "request", "segments",
+        "session", "state", "states", "static", "things",
     )  # fmt: skip
 
     def __init__(
@@ -73,9 +87,11 @@ class Call:
         state: Transaction,
         *,
         static: bool = False,
-        sca: Mapping[str, Mapping[str, Any]] | None = None,
+        authorising: Authorisation = _NO_AUTHORISATION,
         inputs: Mapping[str, Source] = NO_INPUTS,
         checks: Checks = NONE,
+        things: Things = _NO_THINGS,
+        states: StateWords = _NO_WORDS,
     ) -> None:
         self.request = request
         self.segments = target.segments
@@ -83,10 +99,13 @@ class Call:
         self.clock = clock
         self.state = state
         self.static = static
-        self.sca = sca or {}
+        self.authorising = authorising
         self.checks = checks
+        self.things = things
+        self.states = states
         self.objections: list[BankError] = []
         self.drew = False
+        self.lets: Mapping[str, Any] = {}
         self.operation: str | None = None
         self.path: dict[str, str] = {}
         self.options: Mapping[str, Any] = {}
@@ -95,14 +114,26 @@ class Call:
         self.query = dict(reversed(target.query)) if target.query else {}
         self._body: tuple[Any, ...] | BankError | None = None
         self._client: tuple[TppCertificate | None] | None = None
+        self._input_scope: Scope | None = None
         self._members: tuple[Member | None] | None = None
         self._warnings: list[str] = []
 
     def with_request(self, request: Request, target: Target) -> "Call":
         """The same call, of another request."""
-        sides = self.session, self.clock, self.state
-        other = Call(request, target, *sides, static=self.static, sca=self.sca, inputs=self.inputs, checks=self.checks)
-        other.operation, other.path = self.operation, self.path
+        other = Call(
+            request,
+            target,
+            self.session,
+            self.clock,
+            self.state,
+            static=self.static,
+            authorising=self.authorising,
+            inputs=self.inputs,
+            checks=self.checks,
+            things=self.things,
+            states=self.states,
+        )
+        other.operation, other.path, other.lets = self.operation, self.path, self.lets
         return other
 
     @property
@@ -160,17 +191,24 @@ class Call:
         return (value for value in found if value)
 
     def place_of(self, input: str) -> str:
-        """Where the input belongs, in words, such as `the header Consent-ID`."""
+        """Where the input belongs, in words, such as `the header Accept`."""
         return " or ".join(place.in_words for place in self._places(input)) or f"the {input}"
 
-    def name_of(self, input: str) -> str:
-        """The name of the header, parameter or member that it is."""
+    def name_of(self, input: str, *steps: str | int) -> str:
+        """The name of the header, parameter or member that it is, or that stands there in it."""
+        if steps:
+            pointer = self._locate(input, *steps)
+            return str((pointer or steps)[-1])
         return " or ".join(place.name for place in self._places(input)) or input
 
-    def pointer_of(self, input: str, below: str = "") -> str | None:
-        """The JSON Pointer to it, or to what stands below it; None where it is not in the body."""
-        place = next((place.part for place in self._places(input) if place.part.part == "body"), None)
-        return place.name + below if place else None
+    def pointer_of(self, input: str, *steps: str | int) -> str | None:
+        """The JSON Pointer to it, or to what stands there in it; None where that is not in the body."""
+        pointer = self._locate(input, *steps)
+        return None if pointer is None else pointer_text(pointer)
+
+    def _locate(self, input: str, *steps: str | int) -> Pointer | None:
+        source = self.inputs.get(input)
+        return source.locate(*steps) if source else None
 
     def _places(self, input: str) -> Sequence[Place]:
         """All but the parameters of other paths."""
@@ -187,6 +225,25 @@ class Call:
             except ValueError:
                 self._members = (None,)
         return self._members[0]
+
+    @property
+    def form(self) -> dict[str, str] | None:
+        """The fields of a form, of several with one name the first; None for any other body."""
+        if media_type(self.headers.get("content-type")) != FORM or (members := self.members) is None:
+            return None
+        return {name: fields[0].value for name, fields in members.below.items()}
+
+    @property
+    def token(self) -> Document | None:
+        """The token that the request presents, as it is kept; None without one, and if it is unknown or expired."""
+        fields = self.request.headers.all("authorization")
+        scheme, _, secret = fields[0].partition(" ") if len(fields) == 1 else ("", "", "")
+        if scheme.lower() not in ("bearer", "dpop") or not (id := secret.strip()):
+            return None
+        kept = self.state.get(_TOKENS, id)
+        if kept and "expires" in kept and datetime.fromisoformat(kept["expires"]) <= self.clock.now():
+            return None
+        return kept
 
     @property
     def client(self) -> "TppCertificate | None":
@@ -265,12 +322,14 @@ class Call:
 
     def scope(self) -> Scope:
         """The roots and functions of expressions."""
-        return {
+        scope: Scope = {
             "request": _LazyMapping(self._request_view),
             "path": self.path,
             "query": self.query,
             "headers": self.headers,
             "body": self.body_or_null if self.request.body else None,
+            "form": lambda: self.form,
+            "token": lambda: self.token,
             "state": StateView(self.state),
             "testdata": _LazyMapping(self.state.testdata),
             "session": {"id": self.session.id, "url": self.session.url},
@@ -279,8 +338,26 @@ class Call:
             "new_id": self.new_id,
             "now": self._now,
             "today": self._today,
+            "jwt": _read_jwt,
+            "verifies": _verifies,
+            "wire": self.states.word,
             WORK: Work(),
         }
+        return self._add_lets(scope)
+
+    def input_scope(self) -> Scope:
+        """The scope of all inputs, which is made once: a handler takes a dozen of them."""
+        if self._input_scope is None or self._input_scope["path"] is not self.path:
+            self._input_scope = self.scope()
+        return self._input_scope
+
+    def with_path(self, scope: Scope, path: Mapping[str, str]) -> Scope:
+        """The scope with other path parameters, for the dialect's values, too."""
+        return self._add_lets({**scope, "path": path})
+
+    def _add_lets(self, scope: Scope) -> Scope:
+        scope["let"] = lets_of(self.lets, scope) if self.lets else {}
+        return scope
 
     def _request_view(self) -> dict[str, Any]:
         request = self.request
@@ -294,8 +371,8 @@ class Call:
             "client": self.client.members() if self.client else None,
         }
 
-    def _clock_view(self) -> dict[str, str]:
-        return {"now": self._now(), "today": self._today()}
+    def _clock_view(self) -> dict[str, Any]:
+        return {"now": self._now(), "today": self._today(), "seconds": int(self.clock.timestamp())}
 
     def _now(self) -> str:
         return self.clock.now().isoformat(timespec="seconds")
@@ -309,6 +386,19 @@ def _read_certificate(certificates: Sequence[bytes]) -> "TppCertificate | None":
     from xs2a_sandbox.tpp import certificate
 
     return certificate.try_read(certificates[0])
+
+
+def _read_jwt(text: Any) -> dict[str, Any] | None:
+    from xs2a_sandbox.signatures import jwt  # which few need, and which takes its time
+
+    return jwt.read(charge(text))
+
+
+def _verifies(text: Any, keys: Any) -> bool:
+    from xs2a_sandbox.signatures import jwt
+
+    spend(_SIGNATURE)
+    return jwt.is_signed_by(charge(text), charge(keys))
 
 
 def parse_json(body: bytes, warnings: list[str]) -> Any:

@@ -69,6 +69,7 @@ def decide(
     is_silent = operation is not None and operation.id in silent
     if operation:
         call.operation, call.path = operation.id, lookup.parameters
+        call.inputs = operation.behaviour.inputs or call.inputs
     checked, refusal = operation is None, None
     amendments: Amendments = ()
     scope: Scope = {}
@@ -88,7 +89,7 @@ def decide(
         if rule.when:
             scope = scope or call.scope()
             try:
-                if not rule.when(scope | {"path": parameters}):
+                if not rule.when(call.with_path(scope, parameters)):
                     continue
             except SandboxError as error:
                 return Decision("failure", rule, owner, parameters, seen, error, amendments)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -18,6 +19,7 @@ from xs2a_sandbox.cassette.decide import Decision
 from xs2a_sandbox.cassette.dialect.layers import Interface
 from xs2a_sandbox.cassette.index import Lookup, candidates
 from xs2a_sandbox.cassette.model import Rule
+from xs2a_sandbox.cassette.things import SentMessage
 from xs2a_sandbox.documents import Schemas, yaml_reader
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import BankError, Problem
@@ -61,8 +63,6 @@ class FaultWish(TypedDict, total=False):
 
 
 MEMBERS = tuple(FaultWish.__annotations__)
-_VALUES = {"id": "{{ (path | dictsort | map('last') | first) or headers['consent-id'] }}"}
-"""The resource that the texts of errors name: the one in the path, else the consent."""
 _ANSWERS = ("status", "error", "rule")
 _EXPIRES = ("consent", "token")
 
@@ -132,8 +132,6 @@ def compile_fault(id: str, wish: Mapping[str, Any]) -> Fault:
     if "rule" in wish:
         return replace(expiry, amending=_rule(id, "amend", connection) if connection else None, rule=wish["rule"])
     answer = {name: wish[name] for name in ("status", "error") if name in wish}
-    if "error" in wish:
-        answer["values"] = _VALUES
     if after and answers:
         return replace(expiry, amending=_instead(_rule(id, "amend", connection), _rule(id, "respond", answer)))
     if answers:
@@ -210,15 +208,36 @@ def _names(fault: Fault) -> dict[str, str]:
 
 def apply(faults: Sequence[Fault], decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
     """The decision with what goes wrong: of answers the first counts, of changes each. Raises BankError."""
-    amendments = [(fault.amending, decision.parameters) for fault in faults if fault.amending]
+    id = _find_named(lookup, call)
+    amendments = [(_about(fault.amending, id), decision.parameters) for fault in faults if fault.amending]
     answering = next((fault for fault in faults if fault.answering or fault.rule), None)
     if answering:
         decision = _decide(answering, decision, interface, lookup, call)
     return structs.replace(decision, amendments=(*amendments, *decision.amendments))
 
 
+def _find_named(lookup: Lookup, call: Call) -> str:
+    """The id that the texts of errors name: that of what the request is about, or of the consent that it uses."""
+    sent = SentMessage(call.request, lookup.parameters)
+    about = (id for name in call.things.namings for id in call.things.ids_about(lookup, sent, name))
+    parameters = (value for _, value in sorted(lookup.parameters.items()))
+    return next(chain(about, parameters), None) or call.things.find_used_consent(lookup, sent) or ""
+
+
+def _about(rule: Rule, id: str) -> Rule:
+    """The rule, whose error is about what has that id."""
+    behaviour = rule.behaviour
+    if (amend := behaviour.amend) and amend.instead:
+        amend = replace(amend, instead=replace(amend.instead, values={"id": id}))
+        return replace(rule, behaviour=replace(behaviour, amend=amend))
+    if behaviour.respond and behaviour.respond[0].error:
+        respond = (replace(behaviour.respond[0], values={"id": id}),)
+        return replace(rule, behaviour=replace(behaviour, respond=respond))
+    return rule
+
+
 def _decide(fault: Fault, decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
-    rule, parameters = fault.answering, decision.parameters
+    rule, parameters = fault.answering and _about(fault.answering, _find_named(lookup, call)), decision.parameters
     if rule is None:
         rule = next(listed for listed in interface.rules if listed.id == fault.rule)
         there = {

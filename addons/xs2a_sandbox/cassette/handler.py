@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from string import Formatter
 from typing import Any
 
 from xs2a_sandbox.cassette.answers import Action
@@ -11,6 +10,7 @@ from xs2a_sandbox.cassette.call import Call
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.cassette.model import Behaviour, Operation, Pointer, Rule, answers
 from xs2a_sandbox.cassette.path_pattern import Pattern
+from xs2a_sandbox.cassette.things import Act
 from xs2a_sandbox.documents.json_schema import Schema
 from xs2a_sandbox.documents.schema_errors import Complaint, did_you_mean
 from xs2a_sandbox.errors import Problem
@@ -48,21 +48,20 @@ class Input:
 class Option:
     """One key of `with`; `schema` is the JSON Schema of its value, `default` what it is where it is left out.
 
-    A `shared` one that a rule leaves out is that of the operation with the same handler. Of a `template`, which names
-    path parameters and these words in braces, nothing else can be filled in. Where it is set, the handler `takes`
-    more, and does its `deeds`; `choices` come with some of its values; `instead` is what is not read then.
+    One that has a `section` is what the dialect says there, where it is left out; `in_rules`, only rules say it, for
+    their own calls. Where it is set, the handler `takes` more, and does its `deeds`; `choices` come with some of its
+    values.
     """
 
     doc: str
     schema: Mapping[str, Any]
     required: bool = False
-    shared: bool = False
+    section: str | None = None
+    in_rules: bool = False
     default: Any = None
-    template: frozenset[str] | None = None
     takes: tuple[Input, ...] = ()
     deeds: ReadsAndRaises = ReadsAndRaises()
     choices: Mapping[str, ReadsAndRaises] = field(default_factory=dict)
-    instead: Parts = frozenset()
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,8 @@ class Handler:
 
     An action is one that effects name (`do`), whose options may be computed. It `raises` no other errors than these
     and those of its options, beside `internal`; of the request it takes and reads nothing else; `returns` are the
-    members of its result, and members of those, as `payment.creditorName`.
+    members of its result, and members of those, as `payment.debtor`. `does` is what an operation with it does, in which
+    options may stand in braces: `read consent`, `list authorisation of {family}`.
     """
 
     name: str
@@ -82,8 +82,7 @@ class Handler:
     options: Mapping[str, Option]
     takes: tuple[Input, ...] = ()
     is_action: bool = False
-    shares: str | None = None
-    """The handler whose operation's options count, where a shared one is left out; its own when there is none."""
+    does: str | None = None
 
     def __call__(self, call: Call) -> Any:
         return self.run(call)
@@ -94,9 +93,16 @@ class Handler:
         for name, option in self.options.items():
             if value := options.get(name, option.default):
                 chosen = option.choices.get(value, ReadsAndRaises()) if isinstance(value, str) else ReadsAndRaises()
-                reads = (reads | option.deeds.reads | chosen.reads) - option.instead
+                reads = reads | option.deeds.reads | chosen.reads
                 raises = raises | option.deeds.raises | chosen.raises
         return ReadsAndRaises(reads, raises)
+
+    def act(self, options: Mapping[str, Any]) -> Act | None:
+        """What an operation does that has it with these options; None where that is not known."""
+        try:
+            return Act.parse(self.does.format_map(options)) if self.does else None
+        except (LookupError, ValueError):
+            return None
 
     @cached_property
     def inputs(self) -> Mapping[str, Input]:
@@ -106,9 +112,9 @@ class Handler:
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
-        """Its options where nobody says them; shared ones are first those of the operation."""
+        """Its options where nobody says them, but for those that a section of the dialect says."""
         options = self.options.items()
-        return {name: option.default for name, option in options if option.default is not None and not option.shared}
+        return {name: option.default for name, option in options if option.default is not None and not option.section}
 
     @cached_property
     def result(self) -> dict[str, Any]:
@@ -148,19 +154,21 @@ def handler(
     raises: str = "",
     returns: str = "",
     options: Mapping[str, Option] | None = None,
+    does: str | None = None,
 ) -> Callable[[Callable[[Call], dict[str, Any]]], Handler]:
     """Makes a handler of a function; its docstring says what it does."""
 
     def declare(run: Callable[[Call], dict[str, Any]]) -> Handler:
         doc = " ".join((run.__doc__ or "").split())
-        return Handler(name, run, doc, deeds(reads, raises), tuple(returns.split()), options or {}, tuple(takes))
+        own = deeds(reads, raises)
+        return Handler(name, run, doc, own, tuple(returns.split()), options or {}, tuple(takes), does=does)
 
     return declare
 
 
-def action(name: str, *, shares: str | None = None, **declaration: Any) -> Callable[[Callable[[Call], Any]], Handler]:
+def action(name: str, **declaration: Any) -> Callable[[Callable[[Call], Any]], Handler]:
     """Makes an action of a function, as `handler` does a handler."""
-    return lambda run: replace(handler(name, **declaration)(run), is_action=True, shares=shares)
+    return lambda run: replace(handler(name, **declaration)(run), is_action=True)
 
 
 def complaints(own: Handler, options: Mapping[str, Any]) -> Iterator[Complaint]:
@@ -172,19 +180,19 @@ def complaints(own: Handler, options: Mapping[str, Any]) -> Iterator[Complaint]:
     return iter(Schema(own.name, schema, lambda uri: {}).complaints(options))
 
 
-def gaps(
-    own: Handler, options: Mapping[str, Any], pattern: Pattern, usual: Mapping[str, Any] | None = None
-) -> Iterator[Complaint]:
-    """Finds required options that are missing, and templates that nothing fills in on this path.
-
-    `usual` are the options of the operation that shares the handler.
-    """
+def gaps(own: Handler, options: Mapping[str, Any]) -> Iterator[Complaint]:
+    """Finds required options that are missing."""
     for name, option in own.options.items():
-        if option.required and name not in options and not (option.shared and name in (usual or {})):
+        if option.required and name not in options:
             yield Complaint((), "missing-key", f"the handler {own.name} needs the key {name} in `with`")
-        if option.template is not None and isinstance(template := options.get(name), str):
-            for text in _find_unfilled(template, option.template.union(pattern.names)):
-                yield Complaint((name,), "wrong-value", text)
+
+
+def misplaced(own: Handler, options: Mapping[str, Any]) -> Iterator[Complaint]:
+    """Finds options that an operation leaves to a section of the dialect."""
+    for name in options:
+        if (option := own.options.get(name)) and option.in_rules:
+            text = f"an operation does not say {name}: it is said for all of them, in the section {option.section}"
+            yield Complaint((name,), "unknown-key", text, key=True)
 
 
 def options_of(by: Operation | Rule, operation: Operation | None) -> Mapping[str, Any]:
@@ -193,12 +201,7 @@ def options_of(by: Operation | Rule, operation: Operation | None) -> Mapping[str
     return by.behaviour.options if by.behaviour.options is not None else (default.options or {})
 
 
-def check(
-    by: Operation | Rule,
-    operation: Operation | None,
-    handlers: Mapping[str, Handler],
-    operations: Mapping[str, Operation],
-) -> Iterator[Problem]:
+def check(by: Operation | Rule, operation: Operation | None, handlers: Mapping[str, Handler]) -> Iterator[Problem]:
     """Finds what its handler could not work with. `operation` is itself, or the one that a rule names."""
     own = handlers.get(by.behaviour.handler or "")
     if own is None or own.is_action:
@@ -212,11 +215,11 @@ def check(
     pattern = operation.pattern if operation else by.pattern or Pattern("/", ())
     options = options_of(by, operation)
     if by.behaviour.options is not None:
-        for complaint in complaints(own, by.behaviour.options):
+        others = misplaced(own, by.behaviour.options) if isinstance(by, Operation) else ()
+        for complaint in (*complaints(own, by.behaviour.options), *others):
             yield by.origin.problem(complaint.code, complaint.text, ("with", *complaint.pointer), key=complaint.key)
     at: Pointer = ("with",) if by.behaviour.options is not None else ("handler",)
-    usual = {} if isinstance(by, Operation) else _find_usual(own, options, operations)
-    for complaint in gaps(own, options, pattern, usual):
+    for complaint in gaps(own, options):
         yield by.origin.problem(complaint.code, complaint.text, (*at, *complaint.pointer))
     for place in sorted(own.with_options(options).reads, key=str):
         if place.part == "where" and place.name not in pattern.names:
@@ -224,14 +227,8 @@ def check(
             yield by.origin.problem("where", text, ("handler",))
 
 
-def check_actions(
-    by: Operation | Rule,
-    operation: Operation | None,
-    handlers: Mapping[str, Handler],
-    operations: Mapping[str, Operation],
-) -> Iterator[Problem]:
+def check_actions(by: Operation | Rule, handlers: Mapping[str, Handler]) -> Iterator[Problem]:
     """Finds what the actions that its effects name could not work with, as far as nothing of it is computed."""
-    pattern = operation.pattern if operation else by.pattern or Pattern("/", ())
     for number, effect in enumerate(by.behaviour.effects):
         if not isinstance(effect, Action):
             continue
@@ -246,17 +243,10 @@ def check_actions(
             if not is_computed(written, complaint.pointer):
                 pointer = (*at, "with", *complaint.pointer)
                 yield by.origin.problem(complaint.code, complaint.text, pointer, key=complaint.key)
-        usual = _find_usual(own, written, operations)
-        chosen = [name for name, option in own.options.items() if option.choices]
-        is_open = any(written.get(name) not in own.options[name].choices for name in chosen)
         for name, option in own.options.items():
-            if option.required and name not in written and not (option.shared and (is_open or name in usual)):
+            if option.required and name not in written:
                 text = f"the action {own.name} needs the key {name} in `with`"
                 yield by.origin.problem("missing-key", text, (*at, "with" if "with" in by.origin.at(at) else "do"))
-            template = written.get(name)
-            if option.template is not None and isinstance(template, str) and "{{" not in template:
-                for text in _find_unfilled(template, option.template.union(pattern.names)):
-                    yield by.origin.problem("wrong-value", text, (*at, "with", name))
 
 
 def is_computed(value: Any, pointer: Pointer) -> bool:
@@ -269,28 +259,3 @@ def is_computed(value: Any, pointer: Pointer) -> bool:
         except (LookupError, TypeError):
             return False
     return isinstance(value, str) and "{{" in value
-
-
-def _find_usual(own: Handler, options: Mapping[str, Any], operations: Mapping[str, Operation]) -> Mapping[str, Any]:
-    """The options of the operation that has this handler, for the same choices."""
-    chosen = [name for name, option in own.options.items() if option.choices]
-    sharing = [
-        operation for operation in operations.values() if operation.behaviour.handler == (own.shares or own.name)
-    ]
-    for operation in sharing:
-        theirs = operation.behaviour.options or {}
-        if all(theirs.get(name) == options.get(name) for name in chosen):
-            return theirs
-    return {}
-
-
-def _find_unfilled(template: str, names: frozenset[str]) -> Iterator[str]:
-    try:
-        words = [word for _, word, _, _ in Formatter().parse(template) if word is not None]
-    except ValueError as error:
-        yield f"is no template: {error}"
-        return
-    for word in words:
-        if word not in names:
-            hint = did_you_mean(word, names) or f"; there are {', '.join(sorted(names))}"
-            yield f"nothing is filled in for {{{word}}} here{hint}"

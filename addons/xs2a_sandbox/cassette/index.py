@@ -12,6 +12,7 @@ from xs2a_sandbox.cassette.evaluation.values import canonical
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.cassette.model import Operation, Rule
 from xs2a_sandbox.cassette.path_pattern import LITERAL, PARAMETER, TAIL, Pattern, beginnings
+from xs2a_sandbox.http.messages import SAFE_METHODS
 
 Values = Callable[[RequestPart], Sequence[Any]]
 """All values that a request has at a place."""
@@ -36,6 +37,10 @@ class Lookup(NamedTuple):
     unfit: str | None = None
     methods: tuple[str, ...] = ()
 
+    def is_read(self, method: str) -> bool:
+        """Tells if such a request changes nothing; where no operation is found HTTP knows."""
+        return self.operation.reads if self.operation else method in SAFE_METHODS
+
     @property
     def is_known(self) -> bool:
         """Tells if any operation or rule has this path, whatever else they ask."""
@@ -46,6 +51,7 @@ class Index:
     """The operations and rules of one interface; built once, read by every request."""
 
     def __init__(self, interface: Interface) -> None:
+        self.interface = interface
         self._paths = _Paths(interface)
         # TPPs poll: what is asked for next was most likely asked for before.
         self._find_again = lru_cache(_KEPT)(self._paths.find)

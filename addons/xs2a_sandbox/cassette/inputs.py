@@ -1,21 +1,41 @@
 """What handlers take of a request: where the dialect, or an operation, has it, and how messages call that place."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from xs2a_sandbox.cassette.evaluation.expressions import ROOTS, compile_value, find_alternatives, follow, render
+from xs2a_sandbox.cassette.evaluation.expressions import (
+    ENTRY,
+    INDEX,
+    ROOTS,
+    compile_value,
+    find_alternatives,
+    follow,
+    is_each,
+    is_merge,
+)
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
 from xs2a_sandbox.errors import ExpressionError
 
-if TYPE_CHECKING:
-    from xs2a_sandbox.cassette.call import Call
-
 _PARTS = {"headers": "headers", "query": "query", "path": "where", "body": "body"}
 """The roots of expressions that are parts of a request, and what these are called elsewhere."""
 _KINDS = {"headers": "the header ", "query": "the query parameter ", "where": "the path parameter ", "body": ""}
+
+
+class Readable(Protocol):
+    """A request as inputs are read of it; names of headers are in lower case."""
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def query(self) -> Mapping[str, str]: ...
+    @property
+    def path(self) -> Mapping[str, str]: ...
+    @property
+    def sent(self) -> Any: ...
+    def input_scope(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +54,7 @@ class Place:
 class Alternative:
     """One place where an input may be; `place` is None where it is computed."""
 
-    read: Callable[["Call"], Any]
+    read: Callable[[Readable], Any]
     place: Place | None
 
 
@@ -43,13 +63,18 @@ class Source:
     """The first of the alternatives that is there counts, as `{{ path.id or headers['Id'] }}` says."""
 
     alternatives: tuple[Alternative, ...]
+    written: Any = None
 
-    def read(self, call: "Call") -> Any:
+    def read(self, call: Readable) -> Any:
         value = None
         for alternative in self.alternatives:
             if value := alternative.read(call):
                 break
         return value
+
+    def locate(self, *steps: str | int) -> Pointer | None:
+        """The place in the body of what stands there in the input; None where it is computed, or not of the body."""
+        return _locate(self.written, steps, {}, {})
 
     @property
     def places(self) -> tuple[Place, ...]:
@@ -67,19 +92,45 @@ def _below(report: Callable[[Pointer, str], None], name: str, pointer: Pointer, 
 
 def _compile_source(written: Any, report: Callable[[Pointer, str], None]) -> Source:
     try:
-        chains = find_alternatives(written) if isinstance(written, str) else ()
-    except ExpressionError as error:
-        report((), str(error))
-        return Source(())
+        chains = find_alternatives(written) if isinstance(written, str) else []
+    except ExpressionError:
+        chains = []  # which is told when it is compiled
     places = [_place(*chain) for chain in chains]
     if places and all(places):
         read = (_reader(place, chain[1]) for place, chain in zip(places, chains, strict=True) if place)
-        return Source(tuple(map(Alternative, read, places)))
-    return Source((Alternative(_computed(compile_value(written, ROOTS, report)), None),))
+        return Source(tuple(map(Alternative, read, places)), written)
+    return Source((Alternative(_computed(compile_value(written, ROOTS, report)), None),), written)
 
 
-def _computed(compiled: Any) -> Callable[["Call"], Any]:
-    return lambda call: render(compiled, call.scope())
+def _locate(
+    written: Any, steps: Sequence[str | int], entries: Mapping[str, Pointer], indexes: Mapping[str, int]
+) -> Pointer | None:
+    if isinstance(written, str):
+        below = _trace(written, entries, indexes)
+        return None if below is None else (*below, *steps)
+    if is_each(written):
+        listed = _locate(written["each"], (), entries, indexes)
+        if listed is None or not steps:
+            return listed
+        number = int(steps[0])
+        entries = {**entries, written.get("as", ENTRY): (*listed, number)}
+        return _locate(written["give"], steps[1:], entries, {**indexes, INDEX: number})
+    if is_merge(written):
+        found = (_locate(part, steps, entries, indexes) for part in written["merge"])
+        return next((pointer for pointer in found if pointer is not None), None)
+    inner = follow(written, steps[:1]) if steps else None
+    return None if inner is None else _locate(inner, steps[1:], entries, indexes)
+
+
+def _trace(text: str, entries: Mapping[str, Pointer], indexes: Mapping[str, int]) -> Pointer | None:
+    for root, keys in find_alternatives(text, indexes):
+        if root in entries or root == "body":
+            return (*entries.get(root, ()), *keys)
+    return None
+
+
+def _computed(compiled: Any) -> Callable[[Readable], Any]:
+    return (lambda call: compiled(call.input_scope())) if callable(compiled) else lambda _: compiled
 
 
 def _place(root: str, keys: tuple[Any, ...]) -> Place | None:
@@ -91,7 +142,7 @@ def _place(root: str, keys: tuple[Any, ...]) -> Place | None:
     return None
 
 
-def _reader(place: Place, keys: tuple[Any, ...]) -> Callable[["Call"], Any]:
+def _reader(place: Place, keys: tuple[Any, ...]) -> Callable[[Readable], Any]:
     name = place.part.name
     match place.part.part:
         case "headers":

@@ -14,8 +14,10 @@ from xs2a_sandbox.cassette.evaluation.expressions import Render, Scope
 from xs2a_sandbox.cassette.inputs import Source
 from xs2a_sandbox.cassette.matchers import WHEN_STRENGTH, Constraint
 from xs2a_sandbox.cassette.path_pattern import Pattern
+from xs2a_sandbox.cassette.things import Act
 from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem
+from xs2a_sandbox.http.messages import SAFE_METHODS
 
 Pointer = tuple[str | int, ...]
 
@@ -113,7 +115,8 @@ class Operation:
     """One operation of the interface. `where` holds alternatives, each a set of constraints on path parameters.
 
     A TPP needs one of the `roles`, if there are any, where certificates are looked at. With `is_for_browsers` no TPP
-    sends it, but the payment user's browser, which has neither token nor certificate.
+    sends it, but the payment user's browser, which has neither token nor certificate. `does` is what it says that it
+    does, or its handler.
     """
 
     id: str
@@ -129,6 +132,12 @@ class Operation:
     is_for_browsers: bool = False
     checks: Mapping[str, tuple[Requirement, ...]] = field(default_factory=dict)
     """What banks that make a check look at, too, by its name."""
+    does: Act | None = None
+
+    @property
+    def reads(self) -> bool:
+        """True if it changes nothing; of one that does not say what it does HTTP knows."""
+        return self.does.reads if self.does else self.method in SAFE_METHODS
 
 
 @dataclass(frozen=True, slots=True)

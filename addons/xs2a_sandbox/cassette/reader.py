@@ -37,6 +37,7 @@ from xs2a_sandbox.cassette.model import (
     SourcePlace,
 )
 from xs2a_sandbox.cassette.path_pattern import Pattern
+from xs2a_sandbox.cassette.things import Act
 from xs2a_sandbox.config.checks import check_names
 from xs2a_sandbox.documents import Schemas, own_file
 from xs2a_sandbox.documents.json_pointer import parse_pointer
@@ -140,7 +141,7 @@ class _Reader:
 
     def every_error(self, spec: Mapping[str, Any]) -> ResponseTemplate:
         if (name := spec.get("schema")) and name not in self.schemas:
-            text = f"there is no schema {name!r}; there are {', '.join(self.schemas.names())}"
+            text = f"there is no schema {name!r}; there are {', '.join(self.schemas.names(name))}"
             self.note(("every_error", "schema"), "unknown-schema", text)
         if spec.get("nulls") == "fill" and "schema" not in spec:
             self.note(("every_error", "nulls"), "unknown-schema", "nulls: fill has no schema to go by: name one here")
@@ -162,6 +163,7 @@ class _Reader:
             roles=tuple(spec.get("roles", ())),
             is_for_browsers=spec.get("browser", False),
             checks=self.checks(spec, pointer),
+            does=self.try_make((*pointer, "does"), "wrong-value", Act.parse, spec["does"]) if "does" in spec else None,
             require=self.requirements(spec.get("require", {}), (*pointer, "require")),
             behaviour=self.behaviour(spec, pointer),
             examples=tuple(spec.get("examples", ())),
@@ -246,9 +248,8 @@ class _Reader:
         let: list[tuple[str, Any]] = []
         for name, value in spec.get("let", {}).items():
             report = self.report((*pointer, "let", name), "expression")
-            let.append((name, compile_value(value, roots | {"let"} if let else roots, report)))
+            let.append((name, compile_value(value, roots, report)))
         aliases = [effect["as"] for effect in spec.get("effects", ()) if "as" in effect]
-        roots = roots | {"let"} if let or aliases else roots
         for name in {alias for alias in aliases if aliases.count(alias) > 1 or alias in spec.get("let", ())}:
             self.note((*pointer, "effects"), "effect", f"let.{name} is two things")
         respond, sequence = _each(spec, "respond", pointer), _each(spec, "sequence", pointer)
@@ -375,7 +376,7 @@ class _Reader:
 
     def schema_check(self, name: str) -> Callable[[Any], bool]:
         if name not in self.schemas:
-            raise ValueError(f"there is no schema {name!r}; there are {', '.join(self.schemas.names())}")
+            raise ValueError(f"there is no schema {name!r}; there are {', '.join(self.schemas.names(name))}")
         return lambda value: self.schemas[name].accepts(value)
 
     def try_make[T](

@@ -45,6 +45,7 @@ def _list(collections: Collections, unknown_consents: Sequence[str]) -> dict[str
     An account's balance is the one that decides whether payments are covered; the `unknown_consents` the bank does
     not know.
     """
+    from xs2a_sandbox.bank.domain.accounts import with_id
     from xs2a_sandbox.bank.domain.bookings import find_covering_amount
 
     consents = [
@@ -54,16 +55,17 @@ def _list(collections: Collections, unknown_consents: Sequence[str]) -> dict[str
     consents += [{"id": id, "role": "unknown", "accounts": []} for id in unknown_consents]
     accounts = [
         {
-            "iban": iban,
+            "id": id,
+            "iban": with_id(id, a).get("iban"),
             "currency": a.get("currency"),
             "name": a.get("name"),
             "balance": find_covering_amount(a.get("balances") or ()),
         }
         | {"psuId": a.get("psuId")}
-        for iban, a in collections.get("accounts", {}).items()
+        for id, a in collections.get("accounts", {}).items()
     ]
     payments = [
-        {"id": id, "service": p.get("service"), "product": p.get("product"), "status": p.get("transactionStatus")}
+        {"id": id, "service": p.get("service"), "product": p.get("product"), "status": p.get("status")}
         for id, p in collections.get("payments", {}).items()
     ]
     psus = [
@@ -79,5 +81,5 @@ def _list(collections: Collections, unknown_consents: Sequence[str]) -> dict[str
 
 def _cell(value: Any) -> str:
     if isinstance(value, list):
-        return "\n".join(str(v["authenticationMethodId"]) if isinstance(v, dict) else str(v) for v in value)
+        return "\n".join(str(v["id"]) if isinstance(v, dict) else str(v) for v in value)
     return "" if value is None else str(value)

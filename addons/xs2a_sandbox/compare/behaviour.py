@@ -11,13 +11,11 @@ from typing import Literal
 
 from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.compare.difference import Severity
-from xs2a_sandbox.compare.states import THINGS, Thing, find_used_consent, reported_state, resource
+from xs2a_sandbox.compare.states import THINGS, Asked, Thing, find_used_consent, is_decided, reported_state, resource
 from xs2a_sandbox.http import body as content
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.http.target import split_target
 
 DELETED = "(deleted)"
-_INITIAL = "received"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,34 +93,30 @@ class _History:
 
 def chains(exchanges: Iterable[Exchange], index: Index) -> tuple[Chain, ...]:
     """The chains that there are, each once, with how many went so."""
+    things = index.interface.things
+    authorised = things["consent"].authorised
     lives: dict[tuple[Thing, str], _History] = {}
     for exchange in exchanges:
-        lookup = index.find(exchange.method, split_target(exchange.target).segments)
+        asked = Asked.in_exchange(index, exchange)
         answer = content.read(exchange.answer_body)
-        state = reported_state(lookup, answer) if exchange.status < 400 else None
+        state = reported_state(asked, answer) if exchange.status < 400 else None
         if state:
             lives.setdefault((state.thing, state.id), _History(state.thing)).enter(state.state, exchange.time)
-        own_thing = resource(lookup, None)
-        consent = exchange.headers.get("Consent-ID")
-        if (
-            find_used_consent(lookup, exchange)
-            and (life := lives.get(("consent", str(consent))))
-            and life.states[-1][0] == _INITIAL
-        ):
-            life.enter("valid", exchange.time)
-        of = [own_thing] if own_thing else [("consent", consent)] if consent else []
-        for key in of:
-            life = lives.get(key)  # type: ignore[arg-type]
-            if life is None:
-                continue
-            if (
-                exchange.method == "DELETE"
-                and exchange.status < 300
-                and split_target(exchange.target).segments[-1] == key[1]
-            ):
+        consent = asked.consent
+        key = resource(asked, None) or (("consent", consent) if consent else None)
+        life = lives.get(key) if key else None
+        if life is None or key is None:
+            continue
+        before = life.states[-1][0]
+        if find_used_consent(asked, exchange) and before != DELETED and not is_decided(things, "consent", before):
+            life.enter(authorised or before, exchange.time)
+        operation = asked.lookup.operation
+        if operation and operation.does and exchange.status < 300:
+            verb, thing, _ = operation.does
+            if (verb, thing) == ("end", key[0]):
                 life.enter(DELETED, exchange.time)
-            if lookup.operation:
-                life.answers[-1][lookup.operation.id].add(exchange.status)
+        if operation:
+            life.answers[-1][operation.id].add(exchange.status)
     alike: dict[tuple[Thing, tuple[str, ...]], list[_History]] = {}
     for life in lives.values():
         alike.setdefault((life.thing, tuple(state for state, _ in life.states)), []).append(life)

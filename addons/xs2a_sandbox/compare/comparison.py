@@ -19,7 +19,7 @@ from xs2a_sandbox.compare.loaded_answer import Ask, LoadedAnswer
 from xs2a_sandbox.compare.masking import IgnoreRule, Ignoring, Noise
 from xs2a_sandbox.compare.payment_user import PaymentUser
 from xs2a_sandbox.compare.schema_drift import Drift
-from xs2a_sandbox.compare.states import BankStates, Follow, Move, SandboxSide
+from xs2a_sandbox.compare.states import Asked, BankStates, Follow, Move, SandboxSide
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.formats import is_uuid
 from xs2a_sandbox.documents.json_pointer import at_pointer
@@ -38,8 +38,6 @@ Verdict = Literal["same", "differs", "refused", "not answered", "not comparable"
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 COMPARED: tuple[Verdict, ...] = ("same", "differs")
-
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +118,14 @@ class Comparison:
 
     def __post_init__(self) -> None:
         self._index = Index(self.interface)
-        self._drift = Drift(self.schemas, self.interface.every_error.schema)
+        things = self.interface.things
+        self._drift = Drift(self.schemas, self.interface.every_error.schema, things.identifiers)
         self._undeclared = Drift(Schemas([]))
         self._consequences = Consequences(self.interface)
-        self._between = Counterparts(self.bank_url, self.sandbox_url)
+        self._between = Counterparts(self.bank_url, self.sandbox_url, things=things)
         self._states = BankStates()
-        self._recorded_bank = Counterparts(self.bank_url, self.bank_url)
-        self._recorded_sandbox = Counterparts(self.bank_url, self.sandbox_url)
+        self._recorded_bank = Counterparts(self.bank_url, self.bank_url, things=things)
+        self._recorded_sandbox = Counterparts(self.bank_url, self.sandbox_url, things=things)
 
     def on_journey(
         self, counterparts: Counterparts, states: BankStates, sandbox: SandboxSide, bank: Ask
@@ -204,7 +203,7 @@ class Comparison:
                 sandbox = loaded_answer.take(request, answer, self.sandbox_url, 0.0)
                 bank, again = await self._ask_bank(request, "sandbox")
                 moved = await self._keep_step(request, bank)
-                if self._states.moves != moves and request.method in SAFE_METHODS:
+                if self._states.moves != moves and self._is_read(request):
                     sandbox = await loaded_answer.ask(self.sandbox, request, self.sandbox_url)
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(worker, self._judge, title, operation, bank, sandbox, again, moved)
@@ -220,7 +219,7 @@ class Comparison:
         return None
 
     def _may_send(self, request: Request) -> bool:
-        return self.allow_writes or request.method in SAFE_METHODS
+        return self.allow_writes or self._is_read(request)
 
     async def _ask_sandbox(
         self, request: Request, written: Side, bank: LoadedAnswer
@@ -236,12 +235,13 @@ class Comparison:
 
     async def _keep_step(self, request: Request, bank: LoadedAnswer) -> Move | None:
         """Lets the sandbox, which is or was asked `request`, follow what the bank's answer says."""
-        lookup, exchange = self._lookup(bank.exchange), bank.exchange
-        state = self._states.detect_change(lookup, exchange, bank.content)
-        if self.follow is None or exchange.method not in SAFE_METHODS:
+        exchange = bank.exchange
+        asked = Asked.in_exchange(self._index, exchange)
+        state = self._states.detect_change(asked, exchange, bank.content)
+        if self.follow is None or not self._is_read(exchange):
             return None
         if state is None:
-            return self._states.find_refused(lookup, bank.content)
+            return self._states.find_refused(asked, bank.content)
         moved = await self.follow(request, replace(state, id=self._between.twin(state.id)))
         if moved:
             self._states.keep(state, moved)
@@ -261,7 +261,7 @@ class Comparison:
 
     async def _again(self, bank: Ask, request: Request) -> list[LoadedAnswer]:
         """The same read once more, or several times: what differs then is noise."""
-        if request.method not in SAFE_METHODS:
+        if not self._is_read(request):
             return []
         again: list[LoadedAnswer] = []
         for _ in range(self.noise_reads):
@@ -277,17 +277,25 @@ class Comparison:
         if recorded.cut or max(recorded.status, answer.response.status) >= 300:
             return
         then = loaded_answer.load_recorded(recorded)
-        AnswerDiff(counterparts, makes=recorded.method == "POST").answers(
+        AnswerDiff(counterparts, makes=self._makes(recorded)).answers(
             then.response, then.content, answer.response, answer.content
         )
 
     # Judging
 
-    def _operation(self, request: Request) -> Operation | None:
+    def _operation(self, request: Request | Exchange) -> Operation | None:
         return self._lookup(request).operation
 
     def _lookup(self, request: Request | Exchange) -> Lookup:
         return self._index.find(request.method, split_target(request.target).segments)
+
+    def _is_read(self, request: Request | Exchange) -> bool:
+        return self._lookup(request).is_read(request.method)
+
+    def _makes(self, exchange: Exchange) -> bool:
+        """True if what is answered names what the request has made."""
+        operation = self._operation(exchange)
+        return operation.does.verb == "create" if operation and operation.does else exchange.method == "POST"
 
     def _judge(
         self,
@@ -309,18 +317,20 @@ class Comparison:
         reads = [bank, *usable]
         bank = max(reads, key=lambda read: len(drift.breaches(operation, read, sandbox))) if usable else bank
         both = bank.response, bank.content, sandbox.response, sandbox.content
-        contrast = AnswerDiff(self._between, header_names, makes=bank.exchange.method == "POST")
+        contrast = AnswerDiff(self._between, header_names, makes=self._makes(bank.exchange))
         differences = self._without_replaced(contrast.answers(*both), bank, sandbox)
         differences = drift.mark(differences, operation, bank, sandbox)
         if self.against == "recording":
             # What breaks the schema now as it did then has not moved.
             differences = [difference for difference in differences if difference.kind != "drift"]
         schema = drift.schema(operation, bank, sandbox) if differences else None
-        noise = Noise(bank.response, [read.response for read in reads if read is not bank], header_names)
+        noise = Noise(
+            bank.response, [read.response for read in reads if read is not bank], header_names, self.interface.things
+        )
         unusable = len(again) - len(usable)
         counted, masked = [], []
         for raw in differences:
-            if moved and not moved.done and raw.place == (moved.member,):
+            if moved and not moved.done and raw.place and "/".join(map(str, raw.place)) == moved.member:
                 raw = replace(raw, kind="state", means=None)
             difference = self._consequences.weigh(raw, bank, sandbox, schema)
             difference = self.ignoring.weigh(difference, _id(operation))

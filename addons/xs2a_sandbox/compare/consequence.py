@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 from xs2a_sandbox.cassette import Interface
-from xs2a_sandbox.compare.diff import IDENTIFIERS
 from xs2a_sandbox.compare.difference import Consequence, Difference
 from xs2a_sandbox.compare.loaded_answer import LoadedAnswer
 from xs2a_sandbox.documents.formats import is_uuid, number
@@ -18,6 +17,7 @@ class Consequences:
     """Weighs differences by the error codes of one interface, and by what its schemas say of a place."""
 
     def __init__(self, interface: Interface) -> None:
+        self._identifiers = interface.things.identifiers
         self._codes = {code for error in interface.errors.values() for code in error.codes.values()}
 
     def weigh(
@@ -50,7 +50,7 @@ class Consequences:
                 return "more"
             case "order" if any("x-order" in node.schema for node in nodes):
                 return "order-with-meaning"
-            case "format" if name in IDENTIFIERS and is_uuid(str(theirs)):
+            case "format" if name in self._identifiers and is_uuid(str(theirs)):
                 return "other-identifier"
             case "format" if nodes or is_uuid(str(theirs)):
                 return _judge_declared(nodes) or "other-value"
@@ -61,7 +61,7 @@ class Consequences:
     def _of_value(self, difference: Difference, mine: Any, theirs: Any, nodes: list[Node]) -> Consequence | None:
         if _is_link(difference.place, theirs):
             return "other-link"
-        if _name(difference.place) in IDENTIFIERS:
+        if _name(difference.place) in self._identifiers:
             return "other-identifier"
         ours, others = number(mine), number(theirs)
         if ours is not None and others is not None and min(ours, others) < 0 < max(ours, others):

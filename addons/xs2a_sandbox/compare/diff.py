@@ -10,17 +10,13 @@ from typing import Any, Protocol
 
 import msgspec
 
+from xs2a_sandbox.cassette.dialect.things import default_things
+from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.compare.difference import ACTED_ON, Difference, Kind, collect_headers
 from xs2a_sandbox.documents.formats import is_amount, is_date, is_date_time, is_uuid
 from xs2a_sandbox.documents.json_pointer import Pointer
 from xs2a_sandbox.http import Response, body
 from xs2a_sandbox.http.body import Content
-
-KEYS = (
-    "resourceId transactionId cardTransactionId entryReference consentId paymentId authorisationId basketId"
-    " authenticationMethodId balanceType iban maskedPan"
-).split()
-"""Members that tell elements apart, the best first."""
 
 _MOST_LOOKED_AT = 2500
 """Elements against elements whose likeness is looked at; what is more is paired by position."""
@@ -55,13 +51,13 @@ class ArrayAlignment:
 
 
 def by_key(
-    bank: Sequence[Any], sandbox: Sequence[Any], twin: Callable[[str], str], likeness: Likeness
+    bank: Sequence[Any], sandbox: Sequence[Any], keys: Sequence[str], twin: Callable[[str], str], likeness: Likeness
 ) -> ArrayAlignment | None:
     """None unless every element of both has a key of its own, and some element is on both sides.
 
-    `twin` is what the sandbox calls what the bank calls so.
+    `keys` are the members that may be one, the best first; `twin` is what the sandbox calls what the bank calls so.
     """
-    for key in KEYS:
+    for key in keys:
         mine, theirs = _find_keys(bank, key), _find_keys(sandbox, key)
         if mine is None or theirs is None:
             continue
@@ -178,24 +174,16 @@ def _pair_moved(pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[An
 MAX_DEPTH = 100
 """Nesting that is looked into; what is deeper is compared as a whole."""
 
-IDENTIFIERS = frozenset(
-    "id accountId authorisationId authorisationIds authenticationMethodId basketId cancellationId cancellationIds"
-    " cardTransactionId consentId consentIds entryReference paymentId paymentIds resourceId transactionId".split()
-)
-"""Members that hold what a bank calls something. Another bank may call it differently."""
-
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _ABSENT: Any = object()
 _NUMBERS = (int, Decimal, float)
 _encode = msgspec.json.Encoder(order="sorted", decimal_format="string").encode
 
 
-PAGES = frozenset({"scaOAuth", "scaRedirect"})
-"""Links to pages for people: each bank has its own, and an app only opens them."""
-
-
 class Identity(Protocol):
-    """Knows what is the same under different names."""
+    """Knows what is the same under different names; `things` are how the interface names what it is about."""
+
+    things: Things
 
     def is_same(self, name: str, bank: str, sandbox: str, learn: bool) -> bool:
         """True if two texts that differ say the same in a member (or header) of this name; `learn` that they do."""
@@ -220,6 +208,9 @@ class Identity(Protocol):
 
 class Exact:
     """Tells two answers of one bank apart: nothing has two names."""
+
+    def __init__(self, things: Things | None = None) -> None:
+        self.things = things or default_things()
 
     def is_same(self, name: str, bank: str, sandbox: str, learn: bool) -> bool:
         return False
@@ -251,6 +242,7 @@ class AnswerDiff:
         self, identity: Identity, header_names: Collection[str] = (), learn: bool = True, makes: bool = False
     ) -> None:
         self._identity = identity
+        self._identifiers, self._pages = identity.things.identifiers, identity.things.pages
         self._makes = makes
         self._header_names = ACTED_ON | frozenset(header_names)
         self._learn = learn
@@ -318,13 +310,13 @@ class AnswerDiff:
             self._array(bank, sandbox, name, here, depth + 1)
         elif mine is str and theirs is str:
             if bank == sandbox:
-                if name in IDENTIFIERS and self._learn:
+                if name in self._identifiers and self._learn:
                     self._identity.confirm(bank)
             elif not self._identity.is_same(name, bank, sandbox, self._learn):
                 self._add("value" if _format(bank) == _format(sandbox) else "format", here)
         elif mine in _NUMBERS and theirs in _NUMBERS:
             if bank != sandbox and not (
-                name in IDENTIFIERS and self._identity.is_same(name, str(bank), str(sandbox), self._learn)
+                name in self._identifiers and self._identity.is_same(name, str(bank), str(sandbox), self._learn)
             ):
                 self._add("value", here)
         elif mine is not theirs:
@@ -342,12 +334,12 @@ class AnswerDiff:
             both += 1
             kind = type(mine)
             if kind is str and mine == theirs:
-                if name in IDENTIFIERS and self._learn:
+                if name in self._identifiers and self._learn:
                     self._identity.confirm(mine)
             elif kind is dict and type(theirs) is dict and depth < MAX_DEPTH:
                 self._object(mine, theirs, name, (here, name, name), depth + 1)
             elif mine is not theirs:
-                self._value(mine, theirs, above if above in PAGES else name, (here, name, name), depth)
+                self._value(mine, theirs, above if above in self._pages else name, (here, name, name), depth)
         if both != len(sandbox):
             for name, theirs in sandbox.items():
                 if name not in bank:
@@ -377,7 +369,7 @@ class AnswerDiff:
             return by_position(bank, sandbox)
         if not self._learn:
             # Only a glance, at every level of nested arrays: looking for the best pairs there would never end.
-            keyed = by_key(bank, sandbox, self._identity.twin, lambda mine, theirs: 0.0)
+            keyed = by_key(bank, sandbox, self._identity.things.keys, self._identity.twin, lambda mine, theirs: 0.0)
             return keyed or by_position(bank, sandbox)
         glance = AnswerDiff(self._identity, learn=False)
         sizes: dict[int, int] = {}
@@ -386,7 +378,7 @@ class AnswerDiff:
             size = max(_size(mine, sizes), _size(theirs, sizes))
             return max(0.0, 1.0 - len(glance.values(mine, theirs, name)) / size)
 
-        if keyed := by_key(bank, sandbox, self._identity.twin, likeness):
+        if keyed := by_key(bank, sandbox, self._identity.things.keys, self._identity.twin, likeness):
             return keyed
         is_long_as = len(bank) == len(sandbox)
         if is_long_as and not any(glance.values(*pair, name) for pair in zip(bank, sandbox, strict=True)):

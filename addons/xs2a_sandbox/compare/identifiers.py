@@ -1,12 +1,13 @@
 """Identifiers of the same thing on two sides: learned from paired answers, put into the requests that follow."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from xs2a_sandbox.compare.diff import IDENTIFIERS, PAGES
+from xs2a_sandbox.cassette.dialect.things import default_things
+from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.documents.formats import is_uuid
 from xs2a_sandbox.http import Headers, Request, body, to_json
 from xs2a_sandbox.http.media_type import media_type
@@ -23,15 +24,21 @@ _MOST_ADDRESSES = 20
 
 
 class Counterparts:
-    """Pairs of identifiers. A side's `base` is the URL that its own absolute links begin with.
+    """Pairs of identifiers. A side's `base` is the URL that its own absolute links begin with. `things` are how the
+    interface names what it is about; the bundled dialect's unless others are given.
 
     An identifier, be it a UUID, keeps its counterpart, unless `learn_created` says that there is a new one. `on_learn`
     is told of each pair.
     """
 
     def __init__(
-        self, left_base: str = "", right_base: str = "", on_learn: Callable[[str, str], None] | None = None
+        self,
+        left_base: str = "",
+        right_base: str = "",
+        on_learn: Callable[[str, str], None] | None = None,
+        things: Things | None = None,
     ) -> None:
+        self.things = things or default_things()
         self._to_right: dict[str, str] = {}
         self._to_left: dict[str, str] = {}
         self._left_base = left_base.rstrip("/")
@@ -65,7 +72,7 @@ class Counterparts:
         if isinstance(left, dict) and isinstance(right, dict):
             for name, mine in left.items():
                 theirs = right.get(name)
-                if name not in IDENTIFIERS or not isinstance(mine, str) or not isinstance(theirs, str):
+                if name not in self.things.identifiers or not isinstance(mine, str) or not isinstance(theirs, str):
                     continue
                 if mine != theirs and (mine not in self._to_right or theirs not in self._to_left):
                     self.learn(mine, theirs)
@@ -75,9 +82,9 @@ class Counterparts:
     def is_same(self, name: str, bank: str, sandbox: str, learn: bool = True) -> bool:
         if self._to_right.get(bank) == sandbox:
             return True
-        if _is_identifier(name, bank, sandbox) or (is_uuid(bank) and is_uuid(sandbox)):
-            return self._pair(bank, sandbox, learn and _is_identifier(name, bank, sandbox))
-        return self._text(bank, sandbox, learn) or (name in PAGES and _elsewhere(bank, sandbox))
+        if (is_named := self._is_identifier(name, bank, sandbox)) or (is_uuid(bank) and is_uuid(sandbox)):
+            return self._pair(bank, sandbox, learn and is_named)
+        return self._text(bank, sandbox, learn) or (name in self.things.pages and _elsewhere(bank, sandbox))
 
     def confirm(self, identifier: str) -> None:
         if identifier not in self._to_right and identifier not in self._to_left:
@@ -88,6 +95,11 @@ class Counterparts:
 
     def is_known(self, identifier: str) -> bool:
         return identifier in self._to_right or identifier in self._to_left
+
+    def _is_identifier(self, name: str, bank: str, sandbox: str) -> bool:
+        """True for members that hold what a side calls something; UUIDs are that wherever the name says so."""
+        is_id = _QUERY_NAME.fullmatch(name) is not None and is_uuid(bank) and is_uuid(sandbox)
+        return name in self.things.identifiers or is_id
 
     def _pair(self, left: str, right: str, learn: bool) -> bool:
         has_counterpart = left in self._to_right or right in self._to_left
@@ -135,15 +147,16 @@ class Counterparts:
 
     def to_right(self, request: Request) -> Request:
         """The same request, as the right side understands it."""
-        return _rewrite(request, self._to_right)
+        return _rewrite(request, self._to_right, self.things.identifiers)
 
     def to_left(self, request: Request) -> Request:
-        return _rewrite(request, self._to_left)
+        return _rewrite(request, self._to_left, self.things.identifiers)
 
 
-def names_in(request: Request) -> Iterator[str]:
-    """All that a request may name in its path, query and header fields."""
+def names_in(request: Request, things: Things) -> Iterator[str]:
+    """All that a request may name in its path, query and header fields, and the identifiers in its body."""
     yield from path_names_in(request)
+    yield from identifiers_in(body.read(request.body).value, things)
     yield from (value for _, value in parse_qsl(request.target.partition("?")[2]))
     yield from (value for _, value in request.headers)
 
@@ -153,13 +166,13 @@ def path_names_in(request: Request) -> Iterator[str]:
     yield from map(unquote, request.target.partition("?")[0].split("/"))
 
 
-def identifiers_in(value: Any) -> Iterator[str]:
+def identifiers_in(value: Any, things: Things) -> Iterator[str]:
     """The identifiers that a body gives, wherever in it."""
     waiting = [value]
     while waiting:
         part = waiting.pop()
         if isinstance(part, dict):
-            yield from (text for name, text in part.items() if name in IDENTIFIERS and isinstance(text, str))
+            yield from (text for name, text in part.items() if name in things.identifiers and isinstance(text, str))
             waiting += part.values()
         elif isinstance(part, list):
             waiting += part
@@ -181,11 +194,6 @@ def _elsewhere(one: str, other: str) -> bool:
     return bool(mine.scheme and mine.netloc and theirs.scheme and theirs.netloc) and mine.netloc != theirs.netloc
 
 
-def _is_identifier(name: str, bank: str, sandbox: str) -> bool:
-    """True for members that hold what a side calls something; UUIDs are that wherever the name says so."""
-    return name in IDENTIFIERS or (is_uuid(bank) and is_uuid(sandbox) and _QUERY_NAME.fullmatch(name) is not None)
-
-
 def _names_something(parts: list[str], position: int) -> bool:
     """True if a piece of a link is an identifier: a path segment with a digit, or a query value whose name says so."""
     before = parts[position - 1] if position else ""
@@ -195,7 +203,7 @@ def _names_something(parts: list[str], position: int) -> bool:
     return "/" in before and "//" not in before and len(piece) > 2 and any(letter.isdigit() for letter in piece)
 
 
-def _rewrite(request: Request, names: Mapping[str, str]) -> Request:
+def _rewrite(request: Request, names: Mapping[str, str], identifiers: Collection[str]) -> Request:
     names = {mine: theirs for mine, theirs in names.items() if mine != theirs}
     if not names:
         return request
@@ -213,7 +221,7 @@ def _rewrite(request: Request, names: Mapping[str, str]) -> Request:
     if mark:
         target += "?" + _form(query, put)
     headers = Headers((name, value if name.lower() in _FREE_TEXT else put(value)) for name, value in request.headers)
-    return replace(request, target=target, headers=headers, body=_body(request, put))
+    return replace(request, target=target, headers=headers, body=_body(request, put, identifiers))
 
 
 def _encode(text: str, put: Callable[[str], str]) -> str:
@@ -228,7 +236,7 @@ def _form(query: str, put: Callable[[str], str]) -> str:
     return "&".join(f"{name}{mark}{_encode(value, put)}" for name, mark, value in pairs)
 
 
-def _body(request: Request, put: Callable[[str], str]) -> bytes:
+def _body(request: Request, put: Callable[[str], str], identifiers: Collection[str]) -> bytes:
     if media_type(request.headers.get("content-type")) == "application/x-www-form-urlencoded":
         try:
             return _form(request.body.decode("ascii"), put).encode()
@@ -238,17 +246,17 @@ def _body(request: Request, put: Callable[[str], str]) -> bytes:
     if read.kind != "json":
         return request.body
     try:
-        changed = _value(read.value, "", put)
+        changed = _value(read.value, "", put, identifiers)
         return request.body if changed == read.value else to_json(changed)
     except RecursionError:
         return request.body
 
 
-def _value(value: Any, name: str, put: Callable[[str], str]) -> Any:
+def _value(value: Any, name: str, put: Callable[[str], str], identifiers: Collection[str]) -> Any:
     if isinstance(value, dict):
-        return {inner: _value(below, inner, put) for inner, below in value.items()}
+        return {inner: _value(below, inner, put, identifiers) for inner, below in value.items()}
     if isinstance(value, list):
-        return [_value(below, name, put) for below in value]
-    if isinstance(value, str) and (name in IDENTIFIERS or len(value) >= _UNMISTAKABLE):
+        return [_value(below, name, put, identifiers) for below in value]
+    if isinstance(value, str) and (name in identifiers or len(value) >= _UNMISTAKABLE):
         return put(value)
     return value

@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.compare.diff import Exact, contrast
 from xs2a_sandbox.compare.difference import Consequence, Difference, Kind, Severity
 from xs2a_sandbox.documents import yaml_reader
@@ -157,10 +158,16 @@ _Place = str | Pointer | tuple[Pointer, str | None, str]
 class Noise:
     """Learned from one request that was sent several times, and answered with the same status."""
 
-    def __init__(self, first: Response, others: Sequence[Response] = (), header_names: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        first: Response,
+        others: Sequence[Response] = (),
+        header_names: Collection[str] = (),
+        things: Things | None = None,
+    ) -> None:
         self._habits: dict[_Place, list[Kind]] = {}
         for other in others:
-            for change in contrast(first, other, Exact(), header_names):
+            for change in contrast(first, other, Exact(things), header_names):
                 # A body that is now JSON and now a page is a bank in trouble, not a habit.
                 if change.kind in _MASKS and not (change.kind == "type" and not change.bank_place):
                     self._habits.setdefault(_place(change), []).append(change.kind)

@@ -3,25 +3,23 @@
 import asyncio
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
-from xs2a_sandbox.cassette.index import Index, Lookup
-from xs2a_sandbox.compare.diff import PAGES
+from xs2a_sandbox.cassette.addressing import address
+from xs2a_sandbox.cassette.dialect.things import default_things
+from xs2a_sandbox.cassette.index import Index
+from xs2a_sandbox.cassette.path_pattern import LITERAL
+from xs2a_sandbox.cassette.things import Act, Things
 from xs2a_sandbox.compare.loaded_answer import Ask
-from xs2a_sandbox.compare.states import Thing, find_used_consent, reported_state, resource
+from xs2a_sandbox.compare.states import Asked, Thing, find_used_consent, is_decided, reported_state, resource
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers, Request
 from xs2a_sandbox.http import body as content
 from xs2a_sandbox.http.exchange import Exchange
-from xs2a_sandbox.http.target import split_target
+from xs2a_sandbox.http.target import cut_target, split_target
 
-_DECIDED = frozenset(
-    "valid rejected expired revokedByPsu terminatedByTpp "
-    "ACSP ACSC ACCC ACWC RJCT CANC finalised failed exempted".split()
-)
-"""States of consents, payments, baskets and authorisations in which no payment user has anything to decide."""
 _OF_A_BODY = ("content-", "digest", "signature", "x-request-id")
 
 
@@ -39,27 +37,26 @@ class PaymentUser:
 
     async def act(self, bank: Ask, made: Exchange, index: Index) -> str | None:
         """Waits until what was made is in another state. Returns a remark if it is not."""
-        lookup, answer = _lookup(index, made), content.read(made.answer_body)
-        subject, link = resource(lookup, answer), next(links(made), None)
+        things, asked, answer = index.interface.things, Asked.in_exchange(index, made), content.read(made.answer_body)
+        subject, link = resource(asked, answer), next(links(made, things), None)
         if subject is None or link is None:
             return None
         thing, id = subject
         if not self.seconds:
             return f"in the recording the payment user had decided about the {thing} by now, and is not waited for"
-        if (target := _status_target(made, id, index)) is None:
+        if (status := _ask_for_state(made, thing, id, index)) is None:
             return f"the interface has no status of a {thing} by which to wait for the payment user"
-        headers = [pair for pair in made.headers if not pair[0].lower().startswith(_OF_A_BODY)]
-        last = reported_state(lookup, answer)
-        before = last.state if last and last.thing == thing else await _state(bank, target, headers, index, thing)
-        if before in _DECIDED:
+        last = reported_state(asked, answer)
+        before = last.state if last and last.thing == thing else await _state(bank, status, index, thing)
+        if before and is_decided(things, thing, before):
             return None
         limit = f"within {self.seconds:g} s (--sca-timeout)"
         self.tell(f"the payment user decides about the {thing} at the bank, {limit}: {link}")
         end = monotonic() + self.seconds
         try:
             while (left := end - monotonic()) > 0:
-                state = await _state(bank, target, headers, index, thing)
-                if state in _DECIDED or (state and before and state != before):
+                state = await _state(bank, status, index, thing)
+                if state and (is_decided(things, thing, state) or (before and state != before)):
                     return None
                 before = before or state
                 self.count_down(left)
@@ -73,30 +70,30 @@ def visits(recorded: Sequence[Exchange | None], index: Index) -> dict[int, int]:
     """The positions of exchanges in which the payment user has acted, each with that of the one that handed out the
     link; of several links for the same thing the last. Nothing that was decided from the start had a visit.
     """
-    visits: dict[int, int] = {}
+    things, visits = index.interface.things, dict[int, int]()
     for position, made in enumerate(recorded):
-        if made is None or made.status >= 300 or not any(links(made)):
+        if made is None or made.status >= 300 or not any(links(made, things)):
             continue
-        lookup, answer = _lookup(index, made), content.read(made.answer_body)
-        subject, begun = resource(lookup, answer), reported_state(lookup, answer)
-        if begun and begun.state in _DECIDED:
+        asked, answer = Asked.in_exchange(index, made), content.read(made.answer_body)
+        subject, begun = resource(asked, answer), reported_state(asked, answer)
+        if begun and is_decided(things, begun.thing, begun.state):
             continue
         for later, exchange in enumerate(recorded[position + 1 :], position + 1):
             if subject is None or exchange is None:
                 continue
-            lookup = _lookup(index, exchange)
-            now = reported_state(lookup, content.read(exchange.answer_body))
-            if find_used_consent(lookup, exchange) == subject[1]:
+            asked = Asked.in_exchange(index, exchange)
+            now = reported_state(asked, content.read(exchange.answer_body))
+            if find_used_consent(asked, exchange) == subject[1]:
                 visits[later] = position
                 break
-            if resource(lookup, None) != subject:
+            if resource(asked, None) != subject:
                 continue
-            if exchange.method in ("PUT", "PATCH", "DELETE"):
+            if asked.verb in ("decide", "end"):
                 break
             if now is None or exchange.status >= 300:
                 continue
             if now.thing == "authorisation" or begun is None or begun.thing != now.thing:
-                has_changed = now.state in _DECIDED
+                has_changed = is_decided(things, now.thing, now.state)
                 begun = begun if now.thing == "authorisation" else now
             else:
                 has_changed = now.state != begun.state
@@ -106,13 +103,14 @@ def visits(recorded: Sequence[Exchange | None], index: Index) -> dict[int, int]:
     return visits
 
 
-def links(exchange: Exchange) -> Iterator[str]:
+def links(exchange: Exchange, things: Things | None = None) -> Iterator[str]:
     """The addresses that an answer hands out for the payment user."""
+    pages = (things or default_things()).pages
     waiting: list[Any] = [content.read(exchange.answer_body).value]
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
-            for name in PAGES & value.keys():
+            for name in pages & value.keys():
                 href = value[name].get("href") if isinstance(value[name], dict) else value[name]
                 if isinstance(href, str):
                     yield href
@@ -121,24 +119,31 @@ def links(exchange: Exchange) -> Iterator[str]:
             waiting += value
 
 
-def _lookup(index: Index, exchange: Exchange) -> Lookup:
-    return index.find(exchange.method, split_target(exchange.target).segments)
+def _ask_for_state(made: Exchange, thing: Thing, id: str, index: Index) -> Request | None:
+    """The request for the state of what was made; None if the interface has none such."""
+    interface, segments = index.interface, split_target(made.target).segments
+    begun = index.find(made.method, segments)
+    skipped = len(segments) - len(begun.operation.pattern.segments) if begun.operation else 0
+    before = cut_target(made.target, len(segments) - skipped)[0]
+    headers = [pair for pair in made.headers if not pair[0].lower().startswith(_OF_A_BODY)]
+    reads = (Act("read", "state", thing), Act("read", thing))
+    reading = [operation for does in reads for operation in interface.operations.values() if operation.does == does]
+    for operation in reading:
+        # What the path of the one names by a word may be a parameter of the other.
+        places = zip(operation.pattern.segments, segments[skipped:], strict=False)
+        values = {segment.text: word for segment, word in places if segment.kind != LITERAL} | begun.parameters
+        request = address(operation, interface.things, {thing: id}, values)
+        if request and index.find(request.method, split_target(request.target).segments).operation is operation:
+            return replace(request, target=before + request.target, headers=Headers((*request.headers, *headers)))
+    return None
 
 
-def _status_target(made: Exchange, id: str, index: Index) -> str | None:
-    """The place where the bank tells the state of what was made; None if the interface has none such."""
-    segments = made.target.partition("?")[0].split("/")
-    segments = segments[: segments.index(id) + 1] if id in segments else [*segments, id]
-    target = "/".join([*segments, "status"])
-    return target if index.find("GET", split_target(target).segments).operation else None
-
-
-async def _state(bank: Ask, target: str, headers: Sequence[tuple[str, str]], index: Index, thing: Thing) -> str | None:
+async def _state(bank: Ask, status: Request, index: Index, thing: Thing) -> str | None:
     """The state that the bank tells now; None where it does not answer, or says nothing of it."""
-    sent = Headers((*headers, ("X-Request-ID", str(uuid.uuid4()))))
+    sent = replace(status, headers=Headers((*status.headers, ("X-Request-ID", str(uuid.uuid4())))))
     try:
-        answer = await bank(Request("GET", target, sent))
+        answer = await bank(sent)
     except BankError:
         return None
-    now = reported_state(index.find("GET", split_target(target).segments), content.read(answer.body))
+    now = reported_state(Asked.of(index, sent.method, sent), content.read(answer.body))
     return now.state if now and now.thing == thing and answer.status < 300 else None

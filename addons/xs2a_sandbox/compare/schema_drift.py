@@ -1,10 +1,10 @@
 """Finds where a bank's answer breaks the interface's own schemas, and what these declare of a place."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from xs2a_sandbox.cassette import Operation
 from xs2a_sandbox.cassette.schema_names import answer_schemas
-from xs2a_sandbox.compare.diff import IDENTIFIERS
 from xs2a_sandbox.compare.difference import Consequence, Difference
 from xs2a_sandbox.compare.loaded_answer import LoadedAnswer
 from xs2a_sandbox.documents import Schemas
@@ -26,9 +26,12 @@ _AMENDED = "X-Sandbox-Amended"
 
 
 class Drift:
-    """Remembers which schemas an answer may have; `error_schema` is the name of that of errors."""
+    """Remembers which schemas an answer may have; `error_schema` is the name of that of errors, and `identifiers` are
+    the members that hold what a bank calls something.
+    """
 
-    def __init__(self, schemas: Schemas, error_schema: str | None = None) -> None:
+    def __init__(self, schemas: Schemas, error_schema: str | None = None, identifiers: Collection[str] = ()) -> None:
+        self._identifiers = identifiers
         self._schemas = schemas
         self._error_schema = error_schema
         self._possible: dict[tuple[str | None, int], list[Schema]] = {}
@@ -43,7 +46,7 @@ class Drift:
             return [
                 breach
                 for breach in schema.breaches(bank.content.value)
-                if not (breach.pointer and breach.pointer[-1] in IDENTIFIERS and "UUID" in breach.text)
+                if not (breach.pointer and breach.pointer[-1] in self._identifiers and "UUID" in breach.text)
             ]
         except (ValueError, RecursionError):  # numbers and nesting beyond what the validators take
             return []

@@ -5,33 +5,72 @@ them are kept in step.
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, cast, get_args
 
-from xs2a_sandbox.cassette.index import Lookup
+from xs2a_sandbox.cassette.index import Index, Lookup
+from xs2a_sandbox.cassette.things import Message, Naming, Sent, SentMessage, Things
 from xs2a_sandbox.compare.loaded_answer import Ask
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.body import Content
 from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.target import split_target
 
 Thing = Literal["consent", "payment", "basket", "authorisation"]
 
 THINGS: tuple[Thing, ...] = get_args(Thing)
-_NAMED: dict[str, dict[str, Thing]] = {
-    "scaStatus": {"authorisationId": "authorisation"},
-    "consentStatus": {"consentId": "consent"},
-    "transactionStatus": {"paymentId": "payment", "basketId": "basket"},
-}
-"""By the member that tells a state: what it may be the state of, by the parameter or member that names it."""
-STATES = frozenset(_NAMED)
 _STATE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 """A word, so that it may be shown."""
 _USED: Thing = "consent"
-_USED_BY = "Consent-ID"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request, what its path leads to, and how the interface names what it is about."""
+
+    things: Things
+    lookup: Lookup
+    sent: Sent
+
+    @classmethod
+    def of(cls, index: Index, method: str, message: Message) -> "Asked":
+        lookup = index.find(method, split_target(message.target).segments)
+        return cls(index.interface.things, lookup, SentMessage(message, lookup.parameters))
+
+    @classmethod
+    def in_exchange(cls, index: Index, exchange: Exchange) -> "Asked":
+        return cls.of(index, exchange.method, exchange)
+
+    @property
+    def verb(self) -> str | None:
+        """What it does to what it is about; None where that is not known."""
+        operation = self.lookup.operation
+        return operation.does.verb if operation and operation.does else None
+
+    def id(self, naming: Naming, answer: Any = None) -> str | None:
+        """The id of a thing that it is about or, by its answer, has made."""
+        ids = self.things.ids_about(self.lookup, self.sent, naming.name)
+        return next(ids, None) or naming.id_in(answer)
+
+    @property
+    def consent(self) -> str | None:
+        """The id of the consent that opens what it is about; None where it is about a consent or the like itself."""
+        if any(self.id(naming) for naming in self.things.with_states):
+            return None
+        return self.things.find_used_consent(self.lookup, self.sent)
+
+    def can_tell(self, naming: Naming) -> bool:
+        """False for a thing that it is not about where another one shows its state in the same place."""
+        does = self.lookup.operation.does if self.lookup.operation else None
+        if does is None or naming.name in does.about:
+            return True
+        return not any(other.state == naming.state and other.name in does.about for other in self.things.with_states)
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedState:
-    """A state that an answer tells; `member` is where in the body, empty if it follows from there being an answer."""
+    """A state that an answer tells; `member` is where in the body (`data/status`), empty if it follows from there being
+    an answer.
+    """
 
     thing: Thing
     id: str
@@ -68,34 +107,34 @@ class SandboxSide:
     follow: Follow
 
 
-def reported_state(lookup: Lookup, content: Content) -> ReportedState | None:
-    """The state that an answer tells of what its request names, or of what was made by it."""
-    if not isinstance(content.value, dict):
-        return None
-    for member, names in _NAMED.items():
-        state = content.value.get(member)
-        if isinstance(state, str) and _STATE.fullmatch(state):
-            for name, thing in names.items():
-                id = lookup.parameters.get(name) or content.value.get(name)
-                if isinstance(id, str):
-                    return ReportedState(thing, id, state, member)
+def reported_state(asked: Asked, content: Content) -> ReportedState | None:
+    """The state that an answer tells of what its request is about, or of what was made by it."""
+    for naming in asked.things.with_states:
+        state = naming.state_in(content.value)
+        if naming.name not in THINGS or not state or not _STATE.fullmatch(state) or not asked.can_tell(naming):
+            continue
+        if naming.state and (id := asked.id(naming, content.value)):
+            return ReportedState(naming.name, id, state, "/".join(naming.state.steps))
     return None
 
 
-def resource(lookup: Lookup, content: Content | None) -> tuple[Thing, str] | None:
-    """The consent, payment or basket that a request names or, by its answer, has made."""
-    made = content.value if content and isinstance(content.value, dict) else {}
-    for name, thing in [pair for names in _NAMED.values() for pair in names.items()]:
-        id = lookup.parameters.get(name) or made.get(name)
-        if thing != "authorisation" and isinstance(id, str):
-            return thing, id
+def resource(asked: Asked, content: Content | None) -> tuple[Thing, str] | None:
+    """The consent, payment or basket that a request is about or, by its answer, has made."""
+    made = content.value if content else None
+    for naming in asked.things.with_states:
+        if naming.name in THINGS and naming.name != "authorisation" and (id := asked.id(naming, made)):
+            return cast(Thing, naming.name), id
     return None
 
 
-def find_used_consent(lookup: Lookup, exchange: Exchange) -> str | None:
+def find_used_consent(asked: Asked, exchange: Exchange) -> str | None:
     """The id of the consent that a successful answer was given for, if it is about what the consent opens."""
-    is_its_own = any(name in lookup.parameters for names in _NAMED.values() for name in names)
-    return None if is_its_own or exchange.status >= 300 else exchange.headers.get(_USED_BY)
+    return None if exchange.status >= 300 else asked.consent
+
+
+def is_decided(things: Things, thing: Thing, state: str) -> bool:
+    """True if no payment user has anything to decide about what is in this state."""
+    return state in things[thing].decided
 
 
 class BankStates:
@@ -110,7 +149,7 @@ class BankStates:
         self._on_change = on_change
         self.moves = 0
 
-    def detect_change(self, lookup: Lookup, exchange: Exchange, content: Content) -> ReportedState | None:
+    def detect_change(self, asked: Asked, exchange: Exchange, content: Content) -> ReportedState | None:
         """The state that is another one than was told of the thing before.
 
         Nobody tells how an authorisation began that came with what it is for. A consent that nobody had authorised yet
@@ -118,21 +157,22 @@ class BankStates:
         """
         if exchange.status >= 400:
             return None
-        now = reported_state(lookup, content)
+        now = reported_state(asked, content)
         if now is None:
-            id = find_used_consent(lookup, exchange)
-            if id is None or self._reported.get((_USED, id)) != "received":
+            id, authorised = find_used_consent(asked, exchange), asked.things[_USED].authorised
+            before = self._reported.get((_USED, id)) if id else None
+            if id is None or before is None or authorised is None or is_decided(asked.things, _USED, before):
                 return None
-            now = ReportedState(_USED, id, "valid")
+            now = ReportedState(_USED, id, authorised)
         last = self._reported.get((now.thing, now.id))
         if last != now.state:
             self._change(now)
-        before = ("" if now.thing == "authorisation" else now.state) if last is None else last
-        return now if before != now.state else None
+        begun = ("" if now.thing == "authorisation" else now.state) if last is None else last
+        return now if begun != now.state else None
 
-    def find_refused(self, lookup: Lookup, content: Content) -> Move | None:
+    def find_refused(self, asked: Asked, content: Content) -> Move | None:
         """The move to the state that is told which was not possible when the bank told it first."""
-        now = reported_state(lookup, content)
+        now = reported_state(asked, content)
         move = self._refused.get((now.thing, now.id)) if now else None
         return move if move and now and move.to == now.state else None
 

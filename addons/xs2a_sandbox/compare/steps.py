@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from xs2a_sandbox.cassette.index import Index
-from xs2a_sandbox.compare.comparison import SAFE_METHODS, Result, Step
+from xs2a_sandbox.compare.comparison import Result, Step
 from xs2a_sandbox.compare.identifiers import identifiers_in, names_in
+from xs2a_sandbox.compare.states import Asked
 from xs2a_sandbox.http import Headers, Request, body
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.header_fields import FRAMING
@@ -66,32 +67,38 @@ def page_visits(steps: Sequence[Step], index: Index) -> list[Step]:
     ]
 
 
-def about_spared_writes(steps: Sequence[Step]) -> list[Step]:
+def about_spared_writes(steps: Sequence[Step], index: Index) -> list[Step]:
     """The reads about what a recorded write has made: without the write only the bank still has it."""
     made: set[str] = set()
     orphans = []
     for step in steps:
-        names = set(names_in(step.request))
-        if step.request.method in SAFE_METHODS:
+        names = set(names_in(step.request, index.interface.things))
+        if _is_read(step, index):
             orphans += [step] if made & names else []
         elif step.recorded:
             made |= {
                 identifier
-                for identifier in identifiers_in(body.read(step.recorded.answer_body).value)
+                for identifier in identifiers_in(body.read(step.recorded.answer_body).value, index.interface.things)
                 if identifier not in names
             }
     return orphans
 
 
-def outdated_reads(steps: Sequence[Step]) -> list[Step]:
+def outdated_reads(steps: Sequence[Step], index: Index) -> list[Step]:
     """The reads that the recording asks again later, and has another answer for: the bank has only the last of them."""
     last: dict[tuple[object, ...], Exchange] = {}
     outdated = []
     for step in reversed(steps):
-        if step.recorded is None or step.request.method not in SAFE_METHODS:
+        if step.recorded is None or not _is_read(step, index):
             continue
-        key = step.request.method, step.request.target, step.request.headers.get("consent-id")
+        consent = Asked.in_exchange(index, step.recorded).consent
+        key = step.request.method, step.request.target, consent, step.request.body
         later = last.setdefault(key, step.recorded)
         if (later.status, later.answer_body) != (step.recorded.status, step.recorded.answer_body):
             outdated.append(step)
     return outdated
+
+
+def _is_read(step: Step, index: Index) -> bool:
+    lookup = index.find(step.request.method, split_target(step.request.target).segments)
+    return lookup.is_read(step.request.method)

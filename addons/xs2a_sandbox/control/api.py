@@ -161,7 +161,7 @@ class Control:
         document = request.call.state.get(collection, id)
         if document is None:
             raise _no_document(request)
-        status = status_of(family, document)
+        status = status_of(document)
         events = [t.event for t in family.machine.transitions if status in t.states]
         if event not in events or not move(request.call, family, id, event):
             possible = ", ".join(events) or "nothing any more"
@@ -439,7 +439,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
     ),
     ControlRoute(
         "GET",
-        "sca/{authorisationId}",
+        "sca/{id}",
         "authorisation",
         "An authorisation as it is now",
         lambda control, request: (200, sca.read(request.call, request.names[0])),
@@ -448,7 +448,7 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
     ),
     ControlRoute(
         "POST",
-        "sca/{authorisationId}",
+        "sca/{id}",
         "decide",
         "Decides in the payment user's place",
         lambda control, request: (200, sca.decide(request.call, request.names[0], request.read())),

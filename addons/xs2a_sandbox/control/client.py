@@ -12,6 +12,7 @@ from xs2a_sandbox.config import Settings
 from xs2a_sandbox.control import shapes
 from xs2a_sandbox.control.access import FILE, read_token
 from xs2a_sandbox.errors import NotRunning, UserMistake
+from xs2a_sandbox.http.error_body import read_errors
 from xs2a_sandbox.http.origin import url as url_of
 
 _SECONDS = 30.0
@@ -272,12 +273,7 @@ class Client:
 
 def _message(value: Any) -> str:
     """The text of an error, ours or the bank's; empty for anything else."""
-    match value:
-        case {"error": str(), "message": str(message)}:
-            return message
-        case {"tppMessages": [{"text": str(text)}, *_]}:
-            return text.removeprefix("{sensitive} ")
-    return ""
+    return next((error.text for error in read_errors(value) if error.code), "")
 
 
 def _write(members: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from xs2a_sandbox.bank.domain.documents import changed_state_of, state_of
 from xs2a_sandbox.bank.domain.lifecycle import SCA
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, fail, succeed
 from xs2a_sandbox.bank.sca_pages.visit import Visit, check_open
@@ -26,7 +27,7 @@ def decide(call: Call, id: str, body: Mapping[str, Any]) -> Document:
         raise body_invalid(f"decide must be one of {', '.join(DECISIONS)}")
     visit = _visit(call, id)
     id, authorisation = visit.id, visit.authorisation
-    status = authorisation["scaStatus"]
+    status = state_of(AUTHORISATIONS, authorisation)
     if status in SCA.final:
         raise Refused(409, "decided", f"the authorisation {id} is {status}: nothing happens to it any more")
     if authorisation["approach"] == "embedded":
@@ -35,7 +36,7 @@ def decide(call: Call, id: str, body: Mapping[str, Any]) -> Document:
     _check_open(visit)
     if decision != "approve":
         fail(call, id, authorisation)
-    elif status == "unconfirmed":
+    elif SCA.after(status, "confirm"):
         text = f"the payment user has approved {id} already; the app has to send its confirmation code"
         raise Refused(409, "unconfirmed", text)
     else:
@@ -68,5 +69,5 @@ def _check_open(visit: Visit) -> None:
 
 
 def _describe(visit: Visit) -> Document:
-    status = visit.resource.get(visit.family.status)
-    return {"authorisationId": visit.id, **visit.authorisation, "resourceStatus": status}
+    status = changed_state_of(visit.family.collection, visit.resource)
+    return {"id": visit.id, **visit.authorisation, "resourceStatus": status}

@@ -145,8 +145,8 @@ class StatusShape(TypedDict):
 class AuthorisationShape(TypedDict):
     """The authorisation as it is kept, with the status of the consent, payment or basket that it is for."""
 
-    authorisationId: str
-    scaStatus: str
+    id: str
+    status: str
     approach: str
     family: str
     resource: str

@@ -19,15 +19,16 @@ def _lines() -> Iterator[str]:
     yield "<!-- Made by `documentation/handlers_page.py` from what handlers declare; change it there. -->"
     yield ""
     yield "The domain logic that [cassettes](cassettes.md#operations) name: what each is told under `with`, which"
-    yield "[inputs](cassettes.md#requests) it takes (those with a question mark where there are any), what else it reads"
-    yield "of the request, which members its `result` has, and which [errors](errors.md) it raises beside those that any"
-    yield "operation can end in. `lint` refuses what a handler cannot work with. Options in *italics* may be"
-    yield "left out; those with an asterisk in a rule alone: then the operation counts that has the same handler."
+    yield "[inputs](cassettes.md#requests) it takes (with a question mark, where there are any), what else it reads of"
+    yield "the request, what an operation [does](cassettes.md#what-an-operation-does) that has it, which members its"
+    yield "`result` has, and which [errors](errors.md) it raises beside those that any operation can end in. `lint`"
+    yield "refuses what a handler cannot work with. Options in *italics* may be left out; of those with an asterisk the"
+    yield "section [`authorisation`](cassettes.md#authorisation) counts then."
     for name in sorted(HANDLERS):
         yield from _section(HANDLERS[name])
     yield from ("", "# Actions", "")
     yield "What [effects](cassettes.md#effects) name with `do`: parts of what handlers do. Their options may hold"
-    yield "expressions; those with an asterisk may be left out where an operation starts authorisations of that family."
+    yield "expressions."
     for name in sorted(ACTIONS):
         yield from _section(ACTIONS[name])
     yield from ("", "# Inputs", "")
@@ -44,14 +45,17 @@ def _section(handler: Handler) -> Iterator[str]:
     if handler.options:
         yield from ("", "| `with` | |", "|---|---|")
     for name, option in handler.options.items():
-        mark = f"*`{name}`*" if not option.required else f"`{name}` \\*" if option.shared else f"`{name}`"
+        mark = f"`{name}`" if option.required else f"*`{name}`* \\*" if option.section else f"*`{name}`*"
         values = () if option.choices else option.schema.get("enum", ())
         choices = f" {', '.join(f'`{value}`' for value in values)}." if values else ""
-        default = f" Left out: `{json.dumps(option.default)}`." if option.default is not None else ""
-        yield f"| {mark} | {option.doc}{choices}{default}{_besides(option)} |"
+        has_default = option.default is not None and not option.section
+        default = f" Left out: `{json.dumps(option.default)}`." if has_default else ""
+        alone = " Only in rules, for their own calls." if option.in_rules else ""
+        yield f"| {mark} | {option.doc}{choices}{default}{alone}{_besides(option)} |"
     takes = (f"`{input.name}`{'' if input.is_needed else '?'}" for input in handler.takes)
     rows = (
         ("takes", ", ".join(takes)),
+        *((("does", f"`{handler.does}`"),) if handler.does else ()),
         ("result", ", ".join(f"`{name}`" for name in handler.returns)),
         ("reads", _list(handler.deeds.reads)),
         ("raises", ", ".join(f"`{name}`" for name in sorted(handler.deeds.raises))),
@@ -65,8 +69,6 @@ def _besides(option: Option) -> str:
     texts = [f"Then it takes {', '.join(f'`{input.name}`' for input in option.takes)}."] if option.takes else []
     texts += [_effect("Then it", option.deeds)] if option.deeds != ReadsAndRaises() else []
     texts += [_effect(f"With `{value}` it", effect) for value, effect in option.choices.items()]
-    if option.instead:
-        texts.append(f"Then it does not read {_list(option.instead)}.")
     return "".join(f" {text}" for text in texts)
 
 

@@ -82,7 +82,7 @@ class Writer:
                 "schema": text_schema(constraint.spec),
             }
         read = re.findall(r"headers\['([\w-]+)'\]", json.dumps(operation.origin.written, default=str))
-        for place in (*(RequestPart("headers", name) for name in read), *sorted(_reads(operation), key=str)):
+        for place in (*(RequestPart("headers", name.lower()) for name in read), *sorted(_reads(operation), key=str)):
             if place.part in ("headers", "query"):
                 fields.setdefault(place.name, {**_name_and_place(place), "schema": {"type": "string"}})
         for parameter in fields.values():

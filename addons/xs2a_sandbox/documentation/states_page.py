@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 from xs2a_sandbox.bank.domain.lifecycle import MACHINES, NONE, REMOVED, Machine
+from xs2a_sandbox.documentation.openapi import writer
+from xs2a_sandbox.documentation.operations_page import DIALECTS
 
 
 def page() -> str:
@@ -16,17 +18,18 @@ def _lines() -> Iterator[str]:
     yield "<!-- Made from `bank/domain/lifecycle.py`; change it there. -->"
     yield ""
     yield "This page draws the states of authorisations, consents, payments and signing baskets, and lists the events"
-    yield "that change them. The sandbox itself works with these tables. The Berlin Group's state machines leave some"
-    yield "choices open: [our readings](readings.md) say which we made. If a machine of ours differs, the end of its"
-    yield "section lists every difference with its reason, and the arrows that ours lacks (*without*) or has in"
-    yield "addition (*also*)."
+    yield "that change them. The sandbox itself works with these tables: its state, its test data and its control"
+    yield "interface have these names, and a [dialect](cassettes.md#states) has its own words for them. Those of"
+    yield "payments and signing baskets are the codes of ISO 20022. The Berlin Group leaves choices open:"
+    yield "[our readings](readings.md) say which we made. If a machine of ours differs, the end of its section"
+    yield "lists every difference with its reason, and the arrows that ours lacks (*without*) or has besides (*also*)."
     for machine in MACHINES:
         yield from _section(machine)
     yield ""
 
 
 def _section(machine: Machine) -> Iterator[str]:
-    yield from ("", f"## {machine.title}", "", f"`{machine.name}`", "", "```mermaid", "stateDiagram-v2")
+    yield from ("", f"## {machine.title}", "", "```mermaid", "stateDiagram-v2")
     for t in machine.transitions:
         for state in t.states:
             yield f"    {_ends(state)} --> {_ends(t.to)}: {t.event}"
@@ -36,6 +39,7 @@ def _section(machine: Machine) -> Iterator[str]:
         states = ", ".join(_code(state) for state in t.states)
         yield f"| {states} | {t.event} | {_code(t.to)} |"
     finals = ", ".join(f"`{state}`" for state in sorted(machine.final))
+    yield from _words(machine)
     yield from (
         "",
         f"Final: {finals}.",
@@ -48,6 +52,15 @@ def _section(machine: Machine) -> Iterator[str]:
         more = ", ".join(f"{_code(a)} → {_code(b)}" for a, b in sorted(deviation.more))
         arrows = "; ".join([*([f"without {less}"] if less else []), *([f"also {more}"] if more else [])])
         yield f"- {deviation.reason}" + (f" ({arrows})" if arrows else "")
+
+
+def _words(machine: Machine) -> Iterator[str]:
+    """What the bundled dialects call the states, where any of them has words of its own."""
+    words = {dialect: writer(dialect).bank.states.words.get(machine.name, {}) for dialect in DIALECTS}
+    if any(words.values()):
+        yield from ("", f"| state | {' | '.join(words)} |", f"|---|{'---|' * len(words)}")
+        for state in machine.states:
+            yield f"| `{state}` | {' | '.join(f'`{own.get(state, state)}`' for own in words.values())} |"
 
 
 def _ends(state: str) -> str:

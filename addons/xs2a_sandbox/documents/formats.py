@@ -161,3 +161,11 @@ _FORMATS = {
 FORMATS = {name: format.fits for name, format in _FORMATS.items()}
 SAMPLES = {name: format.sample for name, format in _FORMATS.items()}
 EXPECTED = {name: format.words for name, format in _FORMATS.items()}
+
+OF_JSON_SCHEMA = frozenset(
+    (
+        "date date-time duration email hostname idn-email idn-hostname ipv4 ipv6 iri iri-reference json-pointer regex "
+        "relative-json-pointer time uri uri-reference uri-template uuid"
+    ).split()
+)
+"""The names of formats that JSON Schema has."""

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urljoin
+from urllib.parse import quote, unquote, urljoin
 
 import jsonschema_rs
 
@@ -14,6 +14,7 @@ from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.json_pointer import parse_pointer, pointer_text
+from xs2a_sandbox.documents.openapi_schemas import is_whole, named_schemas, translate
 from xs2a_sandbox.documents.schema_errors import Complaint, SchemaError, first_of, list_unexpected, of_body, of_file
 from xs2a_sandbox.errors import Problem, Unreadable
 
@@ -41,7 +42,7 @@ class Node:
             file, _, fragment = schema["$ref"].partition("#")
             document = self.read(urljoin(document["$id"], file)) if file else document
             schema = document
-            for step in parse_pointer(fragment):
+            for step in parse_pointer(unquote(fragment)):
                 schema = schema[step]
         return Node(schema if isinstance(schema, dict) else {}, document, self.read)
 
@@ -66,11 +67,14 @@ class Node:
             return node.schema["const"] is None
         if "enum" in node.schema:
             return None in node.schema["enum"]
-        if "type" in node.schema:
-            kinds = node.schema["type"]
-            return "null" in kinds if isinstance(kinds, list) else bool(kinds == "null")
-        branches = list(node.branches())
-        return not branches or any(branch.takes_null() for branch in branches)
+        kinds = node.schema.get("type", "null")
+        if "null" not in (kinds if isinstance(kinds, list) else [kinds]):
+            return False
+        return all(node.at(branch).takes_null() for branch in node.schema.get("allOf", ())) and all(
+            any(node.at(branch).takes_null() for branch in node.schema[keyword])
+            for keyword in ("anyOf", "oneOf")
+            if keyword in node.schema
+        )
 
 
 def make_filler(node: Node) -> Fill:
@@ -111,9 +115,20 @@ def _fill(node: Node, begun: dict[int, Fill | None]) -> Fill | None:
 
 
 def _fill_of(node: Node, begun: dict[int, Fill | None]) -> Fill | None:
-    for branch in node.branches():
-        if fill := _fill(branch, begun):
-            return fill
+    """Fills as all parts have it that go together, and of alternatives as the first that has something to fill."""
+    together = [_fill(node.at(branch), begun) for branch in node.schema.get("allOf", ())]
+    alternatives = (
+        _fill(node.at(branch), begun) for keyword in ("anyOf", "oneOf") for branch in node.schema.get(keyword, ())
+    )
+    chosen = next((fill for fill in alternatives if fill), None)
+    fills = [fill for fill in (*together, chosen, _fill_members(node, begun)) if fill]
+    if len(fills) < 2:
+        return fills[0] if fills else None
+    # Each puts its members first.
+    return lambda value: reduce(lambda filled, fill: fill(filled), reversed(fills), value)
+
+
+def _fill_members(node: Node, begun: dict[int, Fill | None]) -> Fill | None:
     if "items" in node.schema:
         entry = _fill(node.at(node.schema["items"]), begun)
         if entry is None:
@@ -187,8 +202,10 @@ def _visit_of(node: Node, begun: dict[int, _Visit | None]) -> _Visit | None:
 
 
 SUFFIX = ".schema.json"
+ENDINGS = (SUFFIX, ".json", ".yaml", ".yml")
+"""Of files that schemas are read from; a name without a part means one with SUFFIX."""
 SCHEMAS = "https://xs2a-sandbox.invalid/schemas/"
-"""The base of the names of schemas, for references between them; nothing is ever fetched."""
+"""The base of the names of files, for references between them; nothing is ever fetched."""
 
 
 class Breach(NamedTuple):
@@ -199,10 +216,22 @@ class Breach(NamedTuple):
     text: str
 
 
-class Schemas:
-    """The schemas of some directories, by name (`payments/sepa-credit-transfers`); earlier directories win.
+def _find_marked(schema: Any, keyword: str) -> Iterator[str]:
+    if isinstance(schema, dict):
+        properties = schema.get("properties")
+        for name, inner in properties.items() if isinstance(properties, dict) else ():
+            if isinstance(inner, dict) and inner.get(keyword) is True:
+                yield name
+    for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _find_marked(inner, keyword)
 
-    Each is read and compiled when it is first asked for.
+
+class Schemas:
+    """The schemas of some directories, by name; earlier directories win.
+
+    `payments/sepa-credit-transfers` is a file with SUFFIX, `accounts#Account` a part of any file: a schema among the
+    components of a document of OpenAPI, or in the `$defs` of a schema. A part that begins with a slash is a JSON
+    Pointer. Each file is read, and each schema compiled, when it is first asked for.
 
     Raises:
         KeyError: no directory has a schema of that name.
@@ -213,57 +242,147 @@ class Schemas:
         self._directories = tuple(directories)
         self._read = cache(self._parse)
         self._schemas: dict[str, Schema] = {}
+        self._marked: dict[str, frozenset[str]] = {}
         self._there: set[str] = set()
-        """Names that a file was found for: cassettes name the same few again and again."""
+        """Names that something was found for: cassettes name the same few again and again."""
+        self._opened: set[str] = set()
 
     def __getitem__(self, name: str) -> "Schema":
         if name not in self._schemas:
-            self._schemas[name] = Schema(name, self._read(name), self._read)
+            self._schemas[name] = Schema(name, self._document(name), self._read)
         return self._schemas[name]
 
     def __contains__(self, name: str) -> bool:
-        if name not in self._there and self._file(name) is not None:
+        if name not in self._there and self._is_there(name):
             self._there.add(name)
         return name in self._there
 
-    def document(self, name: str) -> Any:
-        """The file as it is read, whether or not it is a schema."""
-        return self._read(name)
+    def read(self, file: str) -> Any:
+        """The content of a file, with its schemas as JSON Schema has them, whether or not they are right."""
+        return self._read(file)
 
-    def file(self, name: str) -> Path:
-        place = self._file(name)
+    def path(self, file: str) -> Path:
+        place = self._place(file)
         if place is None:
-            raise KeyError(name)
+            raise KeyError(file)
         return place[1]
 
-    def names(self) -> list[str]:
-        names = {
-            file.relative_to(directory).as_posix().removesuffix(SUFFIX)
-            for directory in self._directories
-            for file in directory.rglob("*" + SUFFIX)
-        }
-        return sorted(names)
+    def has_file(self, file: str) -> bool:
+        return file.endswith(ENDINGS) and self._place(file) is not None
 
-    def _file(self, name: str) -> tuple[Path, Path] | None:
+    def files(self) -> list[str]:
+        """All files that can be named."""
+        return sorted(set().union(*map(self._list, ENDINGS)))
+
+    def files_used(self) -> list[str]:
+        """The files with SUFFIX, and the others that were read: whatever else is in a directory is nobody's schema."""
+        return sorted({*self._list(SUFFIX), *self._opened})
+
+    def names(self, like: str = "") -> list[str]:
+        """The names that there are; those in its file for one that has a part, or needs one."""
+        file = self._find_file(f"{like.partition('#')[0]}#")
+        if file and ("#" in like or not file.endswith(SUFFIX)):
+            try:
+                document = self._read(file)
+            except Unreadable:
+                return []
+            return sorted(f"{like.partition('#')[0]}#{name}" for name in _named_parts(document))
+        files = {file.removesuffix(SUFFIX) for file in self._list(SUFFIX)}
+        documents = {file[: file.rindex(".")] for ending in ENDINGS[1:] for file in self._list(ending)}
+        return sorted(files | {f"{name}#…" for name in documents if not name.endswith(".schema")})
+
+    def marked(self, keyword: str) -> frozenset[str]:
+        """The names of all members of which a schema says `keyword: true`."""
+        if keyword not in self._marked:
+            # Most files say it nowhere: these are not parsed.
+            said = [file for file in self.files() if keyword.encode() in self.path(file).read_bytes()]
+            names = (name for file in said for name in _find_marked(self._read(file), keyword))
+            self._marked[keyword] = frozenset(names)
+        return self._marked[keyword]
+
+    def _list(self, ending: str) -> set[str]:
+        return {
+            file.relative_to(directory).as_posix()
+            for directory in self._directories
+            for file in directory.rglob("*" + ending)
+        }
+
+    def _is_there(self, name: str) -> bool:
+        try:
+            self._document(name)
+        except KeyError:
+            return False
+        except Unreadable:
+            pass  # which is told of the file itself
+        return True
+
+    def _document(self, name: str) -> Any:
+        """The file of that name, or a schema that refers to a part of one."""
+        file, (_, is_part, part) = self._find_file(name), name.partition("#")
+        if file is None:
+            raise KeyError(name)
+        if not is_part:
+            return self._read(file)
+        pointer = _pointer_to(part, self._read(file))
+        return {"$id": f"{SCHEMAS}{quote(name)}", "$ref": f"{SCHEMAS}{file}#{quote(pointer, safe='/~$')}"}
+
+    def _find_file(self, name: str) -> str | None:
+        base, is_part, _ = name.partition("#")
+        endings = ("",) if is_part and base.endswith(ENDINGS) else ENDINGS if is_part else (SUFFIX,)
+        return next((base + ending for ending in endings if self._place(base + ending)), None)
+
+    def _place(self, file: str) -> tuple[Path, Path] | None:
         """The directory, and the file below it; a name cannot lead out of it."""
-        if {"", ".."} & set(name.split("/")):
+        if {"", ".."} & set(file.removesuffix(SUFFIX).split("/")):
             return None
-        candidates = ((directory, directory / (name + SUFFIX)) for directory in self._directories)
+        candidates = ((directory, directory / file) for directory in self._directories)
         return next((place for place in candidates if place[1].exists()), None)
 
-    def _parse(self, name: str) -> Any:
-        place = self._file(name)
+    def _parse(self, file: str) -> Any:
+        place = self._place(file)
         if place is None:
-            raise KeyError(name)
-        directory, file = place
-        try:
-            document = json.loads(own_file.read(file, folder=directory))
-        except OSError as error:
-            raise Unreadable([Problem(file, 1, 1, "unreadable", f"cannot be read: {error.strerror}")]) from None
-        except (ValueError, RecursionError) as error:
-            raise Unreadable([Problem(file, 1, 1, "schema-json", f"this is not JSON: {error}")]) from None
+            raise KeyError(file)
+        directory, path = place
+        self._opened.add(file)
+        document = _load(path, directory)
         # Wherever it came from, its references lead to the files beside it.
-        return {**document, "$id": f"{SCHEMAS}{name}{SUFFIX}"} if isinstance(document, dict) else document
+        return {**translate(document), "$id": SCHEMAS + file} if isinstance(document, dict) else document
+
+
+def _load(path: Path, directory: Path) -> Any:
+    try:
+        content = own_file.read(path, folder=directory)
+    except OSError as error:
+        raise Unreadable([Problem(path, 1, 1, "unreadable", f"cannot be read: {error.strerror}")]) from None
+    if path.suffix != ".json":
+        from xs2a_sandbox.documents import yaml_reader  # which reads with schemas itself
+
+        return yaml_reader.parse(content, path).value
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable([Problem(path, 1, 1, "schema-json", f"this is not JSON: {error}")]) from None
+
+
+def _named_parts(document: Any) -> Mapping[str, Any]:
+    if not isinstance(document, dict):
+        return {}
+    named = named_schemas(document) if is_whole(document) else document.get("$defs", {})
+    return named if isinstance(named, dict) else {}
+
+
+def _pointer_to(part: str, document: Any) -> str:
+    """The JSON Pointer to a part of a file. Raises KeyError where there is none."""
+    if not part.startswith("/"):
+        if part not in _named_parts(document):
+            raise KeyError(part)
+        return ("/components/schemas" if is_whole(document) else "/$defs") + pointer_text((part,))
+    value = document
+    for step in parse_pointer(part):
+        value = value.get(step) if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        raise KeyError(part)
+    return part
 
 
 class Schema:
@@ -366,7 +485,7 @@ class Schema:
         return Node(self.document, self.document, self._read_uri)
 
     def _read_uri(self, uri: str) -> Any:
-        return self.read(uri.partition("/schemas/")[2].partition("#")[0].removesuffix(SUFFIX))
+        return self.read(uri.partition("/schemas/")[2].partition("#")[0])
 
 
 @cache

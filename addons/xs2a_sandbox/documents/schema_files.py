@@ -1,13 +1,16 @@
-"""Checks the files of schemas before anybody is judged by them: valid 2020-12, and no reference that leads nowhere."""
+"""Checks the files of schemas before anybody is judged by them: valid 2020-12, and no reference that leads nowhere.
+
+Documents of OpenAPI 3.0 are checked as what they are translated to.
+"""
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
-from xs2a_sandbox.documents import yaml_reader
-from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.documents import openapi_schemas, yaml_reader
+from xs2a_sandbox.documents.formats import FORMATS, OF_JSON_SCHEMA
 from xs2a_sandbox.documents.json_pointer import parse_pointer
-from xs2a_sandbox.documents.json_schema import SCHEMAS, SUFFIX, Schemas, mistakes_of
+from xs2a_sandbox.documents.json_schema import ENDINGS, SCHEMAS, Schemas, mistakes_of
 from xs2a_sandbox.documents.schema_errors import Complaint, did_you_mean
 from xs2a_sandbox.errors import Problem, Unreadable
 
@@ -16,70 +19,96 @@ _PLAIN = ("const", "default", "enum", "examples")
 """Keywords whose values are no schemas."""
 _BY_NAME = ("$defs", "dependentSchemas", "patternProperties", "properties")
 """Keywords whose members are schemas, under names of the author's own."""
-_OF_JSON_SCHEMA = (
-    "date date-time duration email hostname idn-email idn-hostname ipv4 ipv6 iri iri-reference json-pointer regex "
-    "relative-json-pointer time uri uri-reference uri-template uuid"
-).split()
 
 
 def check(schemas: Schemas) -> list[Problem]:
     """Every problem of every file that is used."""
     problems: list[Problem] = []
-    for name in schemas.names():
-        try:
-            complaints = list(_complaints(name, schemas.document(name), schemas))
-            if complaints:
-                problems += _place(name, complaints, schemas)
-        except Unreadable as error:
-            problems += error.problems
+    checked: set[str] = set()
+    # References lead to files that nobody has read before.
+    while files := [file for file in schemas.files_used() if file not in checked]:
+        for file in files:
+            try:
+                complaints = list(_complaints(file, schemas.read(file), schemas))
+                if complaints:
+                    problems += _place(file, complaints, schemas)
+            except Unreadable as error:
+                problems += error.problems
+        checked.update(files)
     return problems
 
 
-def _place(name: str, complaints: list[Complaint], schemas: Schemas) -> Iterator[Problem]:
+def _place(file: str, complaints: list[Complaint], schemas: Schemas) -> Iterator[Problem]:
     """The complaints at their places. JSON is YAML, but for some escapes and tabs: such a file's first line is told."""
-    file = schemas.file(name)
+    path = schemas.path(file)
     try:
-        document = yaml_reader.read(file)
+        document = yaml_reader.read(path)
     except Unreadable:
-        yield from (Problem(file, 1, 1, "schema", f"{'/'.join(map(str, c.pointer))}: {c.text}") for c in complaints)
+        yield from (Problem(path, 1, 1, "schema", f"{'/'.join(map(str, c.pointer))}: {c.text}") for c in complaints)
     else:
         yield from (document.problem(c.pointer, "schema", c.text, key=c.key) for c in complaints)
 
 
-def _complaints(name: str, document: Any, schemas: Schemas) -> Iterator[Complaint]:
+def _complaints(file: str, document: Any, schemas: Schemas) -> Iterator[Complaint]:
     if not isinstance(document, dict):
         yield Complaint((), "schema", "a schema is an object")
+        return
+    if mistake := openapi_schemas.version_mistake(document):
+        yield Complaint(("swagger" if "swagger" in document else "openapi",), "schema", mistake)
         return
     if document.get("$schema", DRAFT) != DRAFT:
         yield Complaint(("$schema",), "schema", f"schemas are read as {DRAFT}: say that, or leave it out")
         return
-    if mistakes := mistakes_of({**document, "$schema": DRAFT}):
+    keywords = _KEYWORDS if "$schema" in document else _KEYWORDS | openapi_schemas.WORDS
+    for place, schema in openapi_schemas.places(document):
+        for complaint in _complaints_of_schema(file, schema, schemas, keywords):
+            yield complaint._replace(pointer=(*place, *complaint.pointer))
+
+
+def _complaints_of_schema(file: str, whole: Any, schemas: Schemas, keywords: frozenset[str]) -> Iterator[Complaint]:
+    if not isinstance(whole, dict | bool):
+        yield Complaint((), "schema", "a schema is an object")
+    elif isinstance(whole, dict) and (mistakes := mistakes_of({**whole, "$schema": DRAFT})):
         yield from mistakes
         return
-    for pointer, schema in _schemas_in(document):
-        if (reference := schema.get("$ref")) is not None and (wrong := _check_reference(name, reference, schemas)):
+    for pointer, schema in _schemas_in(whole):
+        if (reference := schema.get("$ref")) is not None and (wrong := _check_reference(file, reference, schemas)):
             yield Complaint((*pointer, "$ref"), "schema", wrong)
         for keyword in schema:
-            if hint := did_you_mean(keyword, _KEYWORDS) if keyword not in _KEYWORDS else "":
+            if hint := did_you_mean(keyword, keywords) if keyword not in keywords else "":
                 yield Complaint((*pointer, keyword), "schema", f"unknown keyword {keyword}{hint}", True)
-        formats = {*FORMATS, *_OF_JSON_SCHEMA}
+        formats = {*FORMATS, *OF_JSON_SCHEMA}
         if (format_name := schema.get("format", "uuid")) not in formats:
             hint = did_you_mean(format_name, formats) or f"; there are {', '.join(sorted(formats))}"
             yield Complaint((*pointer, "format"), "schema", f"unknown format {format_name}{hint}")
 
 
-def _check_reference(name: str, reference: str, schemas: Schemas, seen: frozenset[str] = frozenset()) -> str | None:
+def _check_reference(file: str, reference: str, schemas: Schemas, seen: frozenset[str] = frozenset()) -> str | None:
     """Says why a reference leads to nothing that can be read; `seen` are those that have led to it."""
-    url, _, fragment = urljoin(f"{SCHEMAS}{name}{SUFFIX}", reference).partition("#")
+    target = _find_target(file, reference, schemas)
+    if isinstance(target, str):
+        return None if seen else target  # which is told where the reference stands
+    other, part, place = target
+    for following in _alternatives(part):
+        if place in seen:
+            return f"{reference} leads back to itself"
+        if _check_reference(other, following, schemas, seen | {place}):
+            return f"{reference} leads back to itself"
+    return None
+
+
+def _find_target(file: str, reference: str, schemas: Schemas) -> tuple[str, Any, str] | str:
+    """The file and the part that a reference leads to, with the URI of that, or why it leads nowhere."""
+    url, _, fragment = urljoin(SCHEMAS + file, reference).partition("#")
     if not url.startswith(SCHEMAS) or urlsplit(reference).netloc:
         return f"{reference} is a URL, and nothing is ever fetched: put the schema beside this one, and name its file"
-    other = url.removeprefix(SCHEMAS).removesuffix(SUFFIX)
-    if other not in schemas or not url.endswith(SUFFIX):
-        hint = did_you_mean(other, schemas.names()) or f"; files of schemas end in {SUFFIX}"
-        return f"{reference} leads to no schema: there is no {url.removeprefix(SCHEMAS)}{hint}"
-    part = schemas.document(other)
+    other = url.removeprefix(SCHEMAS)
+    if not schemas.has_file(other):
+        hint = did_you_mean(other, schemas.files()) or f"; files of schemas end in {', '.join(ENDINGS)}"
+        return f"{reference} leads to no schema: there is no {other}{hint}"
+    part = schemas.read(other)
     try:
-        steps = parse_pointer(fragment)
+        steps = parse_pointer(unquote(fragment))
     except ValueError as error:
         return f"{reference} ends in what is no JSON Pointer: {error}"
     for position, step in enumerate(steps):
@@ -88,13 +117,7 @@ def _check_reference(name: str, reference: str, schemas: Schemas, seen: frozense
             above = "/".join(steps[:position])
             return f"{reference} leads nowhere: {f'/{above}' if above else 'the file'} has no {step}{hint}"
         part = part[step]
-    place = f"{url}#{fragment}"
-    for following in _alternatives(part):
-        if place in seen:
-            return f"{reference} leads back to itself"
-        if wrong := _check_reference(other, following, schemas, seen | {place}):
-            return wrong
-    return None
+    return other, part, f"{url}#{fragment}"
 
 
 def _alternatives(part: Any) -> Iterator[str]:

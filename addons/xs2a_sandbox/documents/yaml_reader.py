@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
 from xs2a_sandbox.documents import own_file
-from xs2a_sandbox.documents.json_schema import Schema
 from xs2a_sandbox.errors import Problem, Unreadable
+
+if TYPE_CHECKING:
+    from xs2a_sandbox.documents.json_schema import Schema
 
 MAX_DEPTH = 100
 MAX_NODES = 1_000_000
@@ -292,7 +294,7 @@ def parse(text: str | bytes, file: Path) -> Document:
     return Document(file, value, loader.lines, root)
 
 
-def complaints(document: Document, schema: Schema) -> list[Problem]:
+def complaints(document: Document, schema: "Schema") -> list[Problem]:
     """All that the schema finds wrong, in the order of place."""
     problems = {document.problem(c.pointer, c.code, c.text, key=c.key) for c in schema.complaints(document.value)}
     return sorted(problems, key=lambda p: (p.line, p.column, p.text))

@@ -110,7 +110,7 @@ def read_all(settings: Settings) -> tuple[Banks, TestData]:
     for real, files in read_for.items():
         if files.interface and files.testdata:
             data = files.testdata
-            replayed = replay_of(settings, files.interface, real)
+            replayed = replay_of(settings, files.interface, files.schemas, real)
             banks.append(
                 Bank(
                     files.interface,

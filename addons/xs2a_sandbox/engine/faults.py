@@ -13,6 +13,7 @@ from xs2a_sandbox.bank.expiry import expire
 from xs2a_sandbox.cassette import Call, fault
 from xs2a_sandbox.cassette.decide import Decision
 from xs2a_sandbox.cassette.fault import MEMBERS, PREFER, Fault
+from xs2a_sandbox.cassette.things import SentMessage
 from xs2a_sandbox.config.modes import find_mode
 from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import BankError
@@ -87,12 +88,11 @@ class DueFaults:
             self._expire(call, after=True)
 
     def _expire(self, call: Call, *, after: bool) -> None:
-        seen, call.path = call.path, self.to_bank.lookup.parameters
+        sent = SentMessage(call.request, self.to_bank.lookup.parameters)
         for due in (*self._read_wish(call), *self._faults):
-            if due.expires and due.after is after and not expire(call, due.expires):
+            if due.expires and due.after is after and not expire(call, due.expires, sent):
                 why = f"the request names no {due.expires} that is still good"
                 self._idle.append(f"{due.description} changes nothing: {why}")
-        call.path = seen
 
     def _read_wish(self, call: Call) -> tuple[Fault, ...]:
         """What the header wishes for, unless that cannot be: `decide` says so."""

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, TypedDict
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.config import RealBank, Settings
+from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.journal.display import Display, TypedRedactor
 from xs2a_sandbox.recording import replay
 from xs2a_sandbox.recording.replay import Replay
 from xs2a_sandbox.redaction import pseudonyms
 from xs2a_sandbox.redaction import rules as redaction_rules
+from xs2a_sandbox.redaction.marked_members import MarkedMembers
 from xs2a_sandbox.redaction.redactor import Redactor
 from xs2a_sandbox.redaction.rules import RedactionRules
 
@@ -53,18 +55,18 @@ def redactor_of(
 ) -> Redactor:
     """A redactor for what these banks are sent and say; `key` is that in `confdir` unless another one is given."""
     key = key or pseudonyms.ensure_key(settings.confdir)
-    return kind(key, _rules(settings), unchanged=unchanged, **_collect_harmless(banks))
+    return kind(key, _rules(settings), unchanged=unchanged, **_known_of(banks))
 
 
 def restorer_of(settings: Settings, banks: Banks) -> "Depseudonymizer":
     """Puts real values in the place of what `redactor_of` has made of them."""
     from xs2a_sandbox.redaction.real_values import Depseudonymizer
 
-    return Depseudonymizer(b"-", _rules(settings), **_collect_harmless(banks))
+    return Depseudonymizer(b"-", _rules(settings), **_known_of(banks))
 
 
-def _collect_harmless(banks: Banks) -> "_Harmless":
-    """Texts that are no person's: the words of the interfaces, and where the banks are."""
+def _known_of(banks: Banks) -> "_Known":
+    """Texts that are no person's, which are the words of the interfaces and where the banks are; and what is marked."""
     return {
         "words": frozenset().union(*(replay.words(bank.interface) for bank in banks.all)),
         "banks": {
@@ -72,12 +74,19 @@ def _collect_harmless(banks: Banks) -> "_Harmless":
             for bank in banks.all
             for url in (*bank.real.urls, *(f"https://{name}" for name in bank.real.host_names))
         },
+        "marked": MarkedMembers.together(_find_marked(bank.interface, bank.schemas) for bank in banks.all),
     }
 
 
-class _Harmless(TypedDict):
+def _find_marked(interface: Interface, schemas: Schemas) -> MarkedMembers:
+    """The members of which a bank's schemas say that they are secret or personal, and its links to pages."""
+    return MarkedMembers.of(schemas.marked("x-secret"), schemas.marked("x-personal"), interface.things.pages)
+
+
+class _Known(TypedDict):
     words: frozenset[str]
     banks: set[str]
+    marked: MarkedMembers
 
 
 def keeper(settings: Settings, redactor: Redactor) -> "VaultWriter":
@@ -109,7 +118,7 @@ def tape_restorer(settings: Settings, banks: Banks, replaying: Sequence[Bank]) -
     return restorer_of(settings, banks).knowing(values)
 
 
-def replay_of(settings: Settings, spoken: Interface, real: RealBank) -> Replay | None:
+def replay_of(settings: Settings, spoken: Interface, schemas: Schemas, real: RealBank) -> Replay | None:
     """Returns the replay by which recorded rules answer; None without such rules. Raises ConfigError."""
     tapes = [rule.tape for rule in spoken.rules if rule.tape]
     if not tapes:
@@ -118,7 +127,11 @@ def replay_of(settings: Settings, spoken: Interface, real: RealBank) -> Replay |
     if any(tape.redacted for tape in tapes):
         key, texts = pseudonyms.ensure_key(settings.confdir), replay.recorded_texts(spoken)
         urls = {tape.bank for tape in tapes}
-        redact = Redactor(key, _rules(settings), words=replay.words(spoken), banks=urls, unchanged=texts).request
+        marked = _find_marked(spoken, schemas)
+        redactor = Redactor(
+            key, _rules(settings), words=replay.words(spoken), banks=urls, unchanged=texts, marked=marked
+        )
+        redact = redactor.request
     return Replay(spoken, redact, shift_dates=settings.shift_dates, rewrite_links=real.rewrite_links)
 
 

@@ -7,7 +7,6 @@ import msgspec
 
 from xs2a_sandbox.bank import Answer, Bank
 from xs2a_sandbox.cassette.index import Lookup
-from xs2a_sandbox.compare.comparison import SAFE_METHODS
 from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.config.real_bank import BankDestination
 from xs2a_sandbox.explain.explanation import Explanation
@@ -49,7 +48,7 @@ class BankRequest(msgspec.Struct, frozen=True):
 
     @property
     def is_read(self) -> bool:
-        return self.request.method in SAFE_METHODS
+        return self.lookup.is_read(self.request.method)
 
 
 class Route(msgspec.Struct, frozen=True):

@@ -117,7 +117,9 @@ class Stack:
         )
         # A remote store does not tell what others have written.
         watched = None if isinstance(parts.store, RemoteStore) else parts.store
-        self.cache = ResponseCache(watched, self.journaling.tell_again, varies_by_id=banks.vary_by_request_id)
+        self.cache = ResponseCache(
+            watched, self.journaling.tell_again, banks.is_read, varies_by_id=banks.vary_by_request_id
+        )
 
         simulate = Simulate(self.transactions, parts.prefer)
         sandbox = SandboxTwin(self._answer_as_twin, banks, self.transactions)

@@ -7,6 +7,7 @@ from datetime import date
 from xs2a_sandbox.bank import Bank, TestData, timeline
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.call import Session
+from xs2a_sandbox.cassette.things import SentMessage
 from xs2a_sandbox.clock import Clock, WatchedClock
 from xs2a_sandbox.config.checks import Checks
 from xs2a_sandbox.errors import BankError, StoreUnavailable
@@ -71,7 +72,7 @@ class Transactions:
             return result
 
         try:
-            reader = _reader(request, target, session) if self.is_shared else None
+            reader = _reader(request, target, session, bank) if self.is_shared else None
             return await run_transaction(self.store, attempt, reader)
         except StoreUnavailable as error:
             self._metrics.counters["state_failures"] += 1
@@ -98,8 +99,8 @@ class Transactions:
             # It has happened whatever becomes of this request, and is not to happen again for the next one.
             commit(call.state)
             call = self._call(request, target, session, bank, documents)
-        if request.method == "GET":
-            # Only answers to GET are kept, so only their calls need the watch.
+        if bank.glance(request.method, target.segments).is_read(request.method):
+            # Only answers to reads are kept, so only their calls need the watch.
             call.clock = WatchedClock.of(call.clock)
         return call
 
@@ -120,9 +121,11 @@ class Transactions:
             session_clock(state, clock),
             state,
             static=self._is_static,
-            sca=bank.sca_options,
+            authorising=bank.interface.authorisation,
             inputs=bank.interface.inputs,
             checks=Checks.of(*own_checks) if own_checks else bank.checks,
+            things=bank.interface.things,
+            states=bank.interface.states,
         )
 
     def _keep(self, state: Transaction) -> None:
@@ -134,11 +137,10 @@ class Transactions:
         self._metrics.committed(time.perf_counter() - started)
 
 
-def _reader(request: Request, target: Target, session: str) -> RequestKind:
-    """The request as one of a kind: of its ids some stand in the path, one in a header field."""
-    segments = target.segments
-    return RequestKind(
-        session,
-        (request.method, len(segments), segments[:2]),
-        (*segments[2:], request.headers.first.get("consent-id", "")),
-    )
+def _reader(request: Request, target: Target, session: str, bank: Bank) -> RequestKind:
+    """The request as one of a kind, and its ids: some stand in the path, the others where the interface has them."""
+    segments, lookup = target.segments, bank.glance(request.method, target.segments)
+    if lookup.operation is None:
+        return RequestKind(session, (request.method, len(segments), segments[:2]), segments[2:])
+    ids = bank.interface.things.ids_beside_path(SentMessage(request, lookup.parameters))
+    return RequestKind(session, lookup.operation.id, (*lookup.parameters.values(), *ids))

@@ -221,7 +221,8 @@ def check_of_condition(rule: Rule, holds: bool, error: SandboxError | None = Non
 
 def _when(rule: Rule, call: Call, parameters: Mapping[str, str]) -> MatcherCheck:
     try:
-        return check_of_condition(rule, rule.when is None or rule.when(call.scope() | {"path": dict(parameters)}))
+        scope = call.with_path(call.scope(), parameters)
+        return check_of_condition(rule, rule.when is None or rule.when(scope))
     except SandboxError as error:
         return check_of_condition(rule, holds=False, error=error)
 

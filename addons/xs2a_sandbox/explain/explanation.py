@@ -165,7 +165,9 @@ def describe(explanation: Explanation) -> dict[str, Any]:
 def _aside(call: Call) -> Call:
     """The same request; what looking at it sets and warns of stays here."""
     target = Target(call.segments, split_target(call.request.target).query)
-    return Call(call.request, target, call.session, call.clock, call.state)
+    aside = Call(call.request, target, call.session, call.clock, call.state, things=call.things)
+    aside.lets = call.lets
+    return aside
 
 
 _MESSAGES: Mapping[Kind, str] = {

@@ -12,6 +12,8 @@ from xs2a_sandbox.cassette import Call, Interface, Rule
 from xs2a_sandbox.cassette.call import parse_json
 from xs2a_sandbox.cassette.matchers import Constraint, RequestPart
 from xs2a_sandbox.cassette.path_pattern import LITERAL, Pattern, beginnings
+from xs2a_sandbox.cassette.requirements import header_name
+from xs2a_sandbox.cassette.things import Naming, SentMessage, Things
 from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.errors import BankError, StoreUnavailable
@@ -19,7 +21,6 @@ from xs2a_sandbox.explain.candidates import Candidate, requirements_of, value_te
 from xs2a_sandbox.explain.distance import align
 from xs2a_sandbox.http.target import split_target
 
-_CONSENT_ID = RequestPart("headers", "consent-id")
 _REQUEST_ID = RequestPart("headers", "x-request-id")
 _MAX_WORD = 100
 
@@ -34,7 +35,7 @@ class Hint:
 
 def hints(call: Call, interface: Interface, candidate: Candidate | None) -> list[Hint]:
     """Hints about a request and the one that answers it, or that it was probably meant for."""
-    every = [*_find_doubled(call, interface), *_consent(call, candidate)]
+    every = [*_find_doubled(call, interface), *_consent(call, interface.things, candidate)]
     if candidate:
         every += [*_path(call, candidate), *_headers(call, interface, candidate), *_body(call, interface, candidate)]
     return every
@@ -80,9 +81,10 @@ def _headers(call: Call, interface: Interface, candidate: Candidate) -> Iterator
         values = call.values(constraint.place)
         if constraint.fits(values):
             continue
-        if constraint.place == _CONSENT_ID and not values:
-            text = "the header Consent-ID is missing: account information needs the id of a valid consent"
-            yield Hint("consent-id-missing", text)
+        if constraint.place in _headers_of(interface.things["consent"]) and not values:
+            name = header_name(constraint.place.name)
+            text = f"the header {name} is missing: account information needs the id of a valid consent"
+            yield Hint("consent-missing", text)
         elif constraint.place == _REQUEST_ID and not any(map(FORMATS["uuid"], values)):
             fault = f"{value_text(values[0])} is no UUID" if values else "it is missing"
             yield Hint("request-id-invalid", f"the header X-Request-ID must be a UUID, new for each request: {fault}")
@@ -95,19 +97,27 @@ def _constraints(candidate: Candidate, interface: Interface) -> Iterator[Constra
         yield from requirement.constraints
 
 
-def _consent(call: Call, candidate: Candidate | None) -> Iterator[Hint]:
-    """Ids of consents stand in a header, or in the path."""
-    id = call.headers.get("consent-id") or (candidate.parameters.get("consentId") if candidate else None)
-    if not id:
-        return
-    with suppress(StoreUnavailable):
-        if call.state.get("consents", id.lower()) is None:
-            session = call.session.id
-            if id.lower() in call.state.testdata().get("consents", {}):
-                rest = f"it was deleted there: `xs2a-sandbox reset --session {session}` brings it back"
-            else:
-                rest = "a consent is known only in the session that created it"
-            yield Hint("consent-unknown", f"the consent {id[:_MAX_WORD]} is unknown in the session {session}; {rest}")
+def _headers_of(naming: Naming) -> list[RequestPart]:
+    """The headers that name such a thing."""
+    return [RequestPart("headers", place.name) for place in naming.sent if place.part == "headers"]
+
+
+def _consent(call: Call, things: Things, candidate: Candidate | None) -> Iterator[Hint]:
+    """A consent that the request names, wherever, and that is not there."""
+    for id in things["consent"].ids(SentMessage(call.request, candidate.parameters if candidate else {})):
+        with suppress(StoreUnavailable):
+            if call.state.get("consents", id.lower()) is None:
+                yield Hint("consent-unknown", _why_unknown(call, id))
+                return
+
+
+def _why_unknown(call: Call, id: str) -> str:
+    session = call.session.id
+    if id.lower() in call.state.testdata().get("consents", {}):
+        rest = f"it was deleted there: `xs2a-sandbox reset --session {session}` brings it back"
+    else:
+        rest = "a consent is known only in the session that created it"
+    return f"the consent {id[:_MAX_WORD]} is unknown in the session {session}; {rest}"
 
 
 def _body(call: Call, interface: Interface, candidate: Candidate) -> Iterator[Hint]:

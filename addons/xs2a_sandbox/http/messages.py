@@ -13,6 +13,8 @@ from xs2a_sandbox.errors import BankError, InvalidResponse
 
 Door = Literal["proxy", "tls", "direct", "process"]
 
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing (RFC 9110, 9.2.1)."""
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNSAFE = re.compile(r"[\r\n\x00]")
 
@@ -79,7 +81,7 @@ def header_mistake(headers: Headers) -> str | None:
 class Request:
     """A client's request.
 
-    `target` is the origin form as received (`/v1/accounts?withBalance=true`), percent-encoding untouched;
+    `target` is the origin form as received (`/v1/accounts?page=2`), percent-encoding untouched;
     `host` and `port` are what was asked for, the port None where none was named; `tunnel` is where the CONNECT leads
     that the request came through; `user` the proxy user name, if any; `certificates` are those that the client has
     shown, in DER, its own first; None where it came by a way on which nobody can show any.

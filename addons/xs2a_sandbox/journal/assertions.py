@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 
 from xs2a_sandbox.cassette.evaluation.values import contains
 from xs2a_sandbox.http import to_json
+from xs2a_sandbox.http.error_body import read_errors
 from xs2a_sandbox.journal.journal import Journaled, read_json
 
 _SHOWN = 10
@@ -164,7 +165,8 @@ def list_entries(entries: Sequence[Journaled], most: int = _SHOWN) -> list[str]:
     left_out = len(entries) - most
     lines = [f"  … and {left_out} before"] if left_out > 0 else []
     for entry in entries[-most:]:
-        texts = (*messages(entry.answer_json), *entry.warnings, *describe_nearest(entry))
+        said = messages(entry.answer_json) if entry.status >= 400 else ()
+        texts = (*said, *entry.warnings, *describe_nearest(entry))
         lines += [f"  {line(entry)}", *(f"      {text}" for text in texts)]
     return lines
 
@@ -191,10 +193,8 @@ def candidates(entry: Journaled) -> list[str]:
 
 
 def messages(answer: Any) -> list[str]:
-    """The texts of an error's messages; nothing of what is no error in the dialect's shape."""
-    listed = answer.get("tppMessages") if isinstance(answer, dict) else None
-    texts = [m["text"] for m in listed if isinstance(m, dict) and "text" in m] if isinstance(listed, list) else []
-    return [_shorten(str(text).removeprefix("{sensitive} ")) for text in texts]
+    """The texts of an error's messages, whatever its form."""
+    return [_shorten(error.text) for error in read_errors(answer) if error.text]
 
 
 def _diagnosis(entry: Journaled) -> Any:

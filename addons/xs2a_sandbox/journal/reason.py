@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.body import decode
+from xs2a_sandbox.http.error_body import ErrorMessage, read_errors
 from xs2a_sandbox.redaction.allowlist import is_secret
 
-_MARKER = "{sensitive} "
 _LONGEST_BODY = 256 * 1024
 """Bytes of an answer that are read for its reason: it stands in short answers."""
 
@@ -34,15 +34,8 @@ def of_answer(response: Response) -> str | None:
         body = json.loads(response.body if content is None else content)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(body, dict):
-        return None
-    messages = body.get("tppMessages")
-    if isinstance(messages, list) and messages and isinstance(messages[0], dict):
-        return _of_message(messages[0], body.get("sandbox"))
-    # The control interface, OAuth (RFC 6749, 5.2), problem details (RFC 9457).
-    code = body.get("error") or body.get("code") or body.get("title")
-    text = body.get("message") or body.get("error_description") or body.get("detail")
-    return _join(code, text)
+    errors = read_errors(body)
+    return _of_message(errors[0], body.get("sandbox")) if errors else None
 
 
 def of_failure(error: BaseException) -> str:
@@ -68,13 +61,13 @@ def without_secrets(text: str, request: Request | None, redact: Callable[[str], 
         return f"(not shown, as it could not be redacted: {type(error).__name__})"
 
 
-def _of_message(message: Mapping[str, Any], diagnosis: Any) -> str | None:
-    path, text = message.get("path"), str(message.get("text") or "").removeprefix(_MARKER)
+def _of_message(message: ErrorMessage, diagnosis: Any) -> str | None:
+    code, text, path = message
     if path:
         text = f"{text} (at {path})" if text else f"at {path}"
     if isinstance(diagnosis, dict):
         text = f"{text}; {near}" if (near := _find_near(diagnosis)) else text
-    return _join(message.get("code"), text)
+    return ": ".join(word for word in (code, text) if word) or None
 
 
 def _find_near(diagnosis: Mapping[str, Any]) -> str | None:
@@ -85,11 +78,6 @@ def _find_near(diagnosis: Mapping[str, Any]) -> str | None:
         case {"nearest": [{"distance": int() | float() as distance, "missed": list(missed)}, *_]} if distance < _NEAR:
             return next((str(m["text"]) for m in missed if isinstance(m, dict) and m.get("what") == "path"), None)
     return None
-
-
-def _join(code: Any, text: Any) -> str | None:
-    words = [word for word in (code, text) if isinstance(word, str) and word]
-    return ": ".join(words) or None
 
 
 def _find_sent(request: Request) -> Iterator[str]:

@@ -38,7 +38,7 @@ _ENTRY = re.compile(
 _WITH_CURRENCY = re.compile(r"(?:[A-Z]{2}\d{2})?[A-Z0-9]*\d[A-Z]{3}")
 _STRUCTURED = re.compile(r"\d{3}([^\sA-Za-z0-9])(?=\d\d)")
 
-_REMITTANCE = "remittanceInformation"
+_REMITTANCE = "remittance"
 _MEANINGS = {
     "reference": "BREF CREF CRED CSID DEBT EREF KREF MARF MREF PREF RREF VREF",
     "name": "ABWA ABWE ADDR ANAM BENM NAME ORDP ULTB ULTC ULTD",

@@ -100,8 +100,13 @@ def _is_birth(words: tuple[str, ...]) -> bool:
     return not _LISTS["birth-words"].isdisjoint(said) or any(stem in word for word in words for stem in _BIRTHS)
 
 
+def is_page(name: str) -> bool:
+    """True for a link that many interfaces call so by which a payment user is let in."""
+    return name.lower() in _LISTS["page-links"]
+
+
 def is_event(name: str) -> bool:
-    """True if what has this name says when something happened at the bank: `bookingDate`, `validUntil`."""
+    """True if what has this name says when something happened at the bank: `booking_date`, `good_until`."""
     words = _words(name)
     return not {"date", "until"}.isdisjoint(words) and not _LISTS["event-words"].isdisjoint(words)
 

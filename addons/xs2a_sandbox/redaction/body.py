@@ -45,8 +45,6 @@ _BEFORE_XML = b"\xef\xbb\xbf \t\r\n"
 _IN_QUOTES = " !#$&'()*+,-./:;<=>?@[]^_`{|}~"
 _DIAGNOSIS = frozenset({("sandbox", "signature", "reason"), ("sandbox", "signature", "clientSigned", "difference")})
 """Places where the sandbox says in words what is wrong with a signature: nothing of it is in them."""
-_LINKS_OF_A_VISIT = frozenset(("scaredirect", "scaoauth"))
-"""Links that a payment user is sent to."""
 _PROBLEM = frozenset(("title", "type", "status"))
 """Members of a problem's details."""
 _AUTHORISATION = frozenset("access_token id_token redirect_uri refresh_token state".split())
@@ -272,7 +270,7 @@ class _Members:
     ) -> tuple[str, Any]:
         action = self._rules.members.get(key.lower(), action) or action_below(key)
         # Such a link lets in whoever has it: nobody is told of what is in it.
-        is_visit = key.lower() in _LINKS_OF_A_VISIT
+        is_visit = self._censor.is_page(key)
         if is_visit:
             self._censor.expect_visit(value.get("href", "") if isinstance(value, dict) else value)
         place = (*place, key)

@@ -15,6 +15,7 @@ from xs2a_sandbox.http.multipart import is_multipart
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.redaction import allowlist
 from xs2a_sandbox.redaction.body import note_of, notes, redact_body
+from xs2a_sandbox.redaction.marked_members import NONE, MarkedMembers
 from xs2a_sandbox.redaction.pseudonyms import Pseudonyms, fingerprint
 from xs2a_sandbox.redaction.redactor import Redactor
 from xs2a_sandbox.redaction.rules import DEFAULT, Action, RedactionRules
@@ -87,9 +88,9 @@ class WithoutSecrets(Redactor):
     censor = _Secrets
     _censor: _Secrets
 
-    def __init__(self, rules: RedactionRules = DEFAULT) -> None:
+    def __init__(self, rules: RedactionRules = DEFAULT, marked: MarkedMembers = NONE) -> None:
         # Whatever a recording is to keep, a token does not get into a vault.
-        super().__init__(b"", rules.without("keep"))
+        super().__init__(b"", rules.without("keep"), marked=marked)
 
     def opens(self, text: str) -> bool:
         """True if a text is or holds what was dropped before."""
@@ -131,7 +132,7 @@ class VaultWriter:
 
     def __init__(self, redactor: Redactor, rules: RedactionRules, vault: Vault, key: bytes) -> None:
         self._redactor = redactor
-        self._secrets = WithoutSecrets(rules)
+        self._secrets = WithoutSecrets(rules, redactor.marked)
         self._vault = vault
         self._key = fingerprint(key)
         self._fresh: dict[str, str] = {}
@@ -200,7 +201,7 @@ class _Restoring(ValueRedactor):
     def number(
         self, name: str, text: str, action: Action | None = None, *, secret: bool = False, exact: bool = False
     ) -> str:
-        if secret or action == "drop" or allowlist.is_secret(name):
+        if secret or action == "drop" or self.is_secret(name):
             return text
         return super().number(name, text, action, exact=exact)
 

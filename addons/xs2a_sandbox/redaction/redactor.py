@@ -14,6 +14,7 @@ from xs2a_sandbox.http.media_type import media_type
 from xs2a_sandbox.http.multipart import BOUNDARY, is_multipart, with_boundary, without_boundary
 from xs2a_sandbox.redaction import allowlist, values
 from xs2a_sandbox.redaction.body import redact_body
+from xs2a_sandbox.redaction.marked_members import NONE, MarkedMembers
 from xs2a_sandbox.redaction.rules import DEFAULT, RedactionRules
 from xs2a_sandbox.redaction.values import ValueRedactor
 
@@ -24,8 +25,9 @@ SCHEMES = frozenset("basic bearer digest hoba mutual negotiate".split())
 class Redactor:
     """Pseudonymises and drops. Only `key`, `rules` and a value decide what becomes of it, wherever it stands.
 
-    `words` are those of the interface, which stay; so do the hosts of `banks`. `unchanged` are the texts of recorded
-    rules, which stay as they are: a client sends back what an answer gave it. Several threads may use it.
+    `words` are those of the interface, which stay; so do the hosts of `banks`; of what is `marked` the interface itself
+    says what it is. `unchanged` are the texts of recorded rules, which stay as they are: a client sends back what an
+    answer gave it. Several threads may use it.
     """
 
     censor: type[ValueRedactor] = ValueRedactor
@@ -40,9 +42,11 @@ class Redactor:
         words: Collection[str] = (),
         banks: Collection[str] = (),
         unchanged: Collection[str] = (),
+        marked: MarkedMembers = NONE,
     ) -> None:
+        self.marked = marked
         self._rules = rules
-        self._censor = self.censor(key, rules, words, unchanged)
+        self._censor = self.censor(key, rules, words, unchanged, marked)
         for bank in banks:
             self._censor.trust(bank)
 

@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote, unquote_plus
 
 from xs2a_sandbox.documents.formats import is_ip, is_uuid
 from xs2a_sandbox.redaction import allowlist, vocabulary
+from xs2a_sandbox.redaction.marked_members import NONE, MarkedMembers
 from xs2a_sandbox.redaction.pseudonyms import Pseudonyms, compact_iban, compact_pan, splice
 from xs2a_sandbox.redaction.rules import Action, RedactionRules
 from xs2a_sandbox.redaction.vocabulary import is_words
@@ -192,8 +193,14 @@ class ValueRedactor:
     pseudonyms: type[Pseudonyms] = Pseudonyms
 
     def __init__(
-        self, key: bytes, rules: RedactionRules, words: Collection[str] = (), unchanged: Collection[str] = ()
+        self,
+        key: bytes,
+        rules: RedactionRules,
+        words: Collection[str] = (),
+        unchanged: Collection[str] = (),
+        marked: MarkedMembers = NONE,
     ) -> None:
+        self._marked = marked
         self.tell: Callable[[str, str], None] | None = None
         self._silent: set[int] = set()
         self._counts: Counter[int] = Counter()
@@ -264,7 +271,7 @@ class ValueRedactor:
             return self.replace(text)
         if allowlist.is_event(name) and allowlist.is_moment(text):
             return text
-        if allowlist.is_personal(name):
+        if self.is_personal(name):
             return self._of_a_person(text, depth)
         if allowlist.is_code(name):
             return text if allowlist.is_code_value(text) else self.redact_carefully(text)
@@ -290,7 +297,7 @@ class ValueRedactor:
 
     def is_harmless(self, name: str, number: str) -> bool:
         """True for a number that stays under this name."""
-        if allowlist.is_birth(name) or allowlist.is_position(name) or allowlist.is_personal(name):
+        if allowlist.is_birth(name) or allowlist.is_position(name) or self.is_personal(name):
             return False
         return bool(_SMALL_NUMBER.fullmatch(number)) or (allowlist.is_quantity(name) and allowlist.is_amount(number))
 
@@ -395,7 +402,15 @@ class ValueRedactor:
 
     def is_secret(self, name: str) -> bool:
         """True if what has this name opens something, with all that is in it."""
-        return allowlist.is_secret(name)
+        return name.lower() in self._marked.secret or allowlist.is_secret(name)
+
+    def is_personal(self, name: str) -> bool:
+        """True if what has this name is about a person."""
+        return name.lower() in self._marked.personal or allowlist.is_personal(name)
+
+    def is_page(self, name: str) -> bool:
+        """True for a link that a payment user is sent to."""
+        return name.lower() in self._marked.pages or allowlist.is_page(name)
 
     def spots(self, text: str) -> str:
         """Replaces the accounts, cards and e-mail addresses in it alone, but for those that stay as they are."""

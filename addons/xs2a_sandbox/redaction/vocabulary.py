@@ -52,7 +52,7 @@ class Piece(NamedTuple):
 
 
 def pieces(text: str) -> list[Piece]:
-    """The pieces between blanks and signs: `payment-accounts`, `{consentId}` without its brackets."""
+    """The pieces between blanks and signs: `payment-accounts`, `{id}` without its brackets."""
     parts = [Piece(match[0], match.start(), match.end(), kind(match[0])) for match in _PIECE.finditer(text)]
     if len(parts) > 1:
         for first, last in _long_numbers(text, parts):

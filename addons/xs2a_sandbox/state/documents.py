@@ -5,7 +5,7 @@ from functools import cache
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.documents.json_schema import SUFFIX, Schema, bundled_schema
 
-VERSION = 1
+VERSION = 2
 """Greater, once documents of another form are written."""
 
 

@@ -31,7 +31,7 @@ log = logging.getLogger("xs2a_sandbox")
 
 _OURS = "xs2a-sandbox:"
 """Every key begins so."""
-_FORMAT = "1"
+_FORMAT = "2"
 """The version of what is kept under a prefix. Another one is not touched."""
 _LOWEST = 7
 _OPENING_SECONDS = 3.0

@@ -40,10 +40,9 @@ on conflict do update set version = excluded.version, json = excluded.json
 _APPLICATION = int.from_bytes(b"XS2A")
 """Marks the file as ours, where SQLite has a place for that."""
 
-_FORMAT = 2
-"""The version of the tables, kept in the file. A file of a later version is not touched."""
+_FORMAT = 3
+"""The version of the tables and of the documents in them, kept in the file. A file of another one is not touched."""
 
-_NAMES = frozenset({"documents", "lists", "versions"})
 _BUSY_SECONDS = 5.0
 """The wait for another process at the start. Later nothing waits in SQLite, as everybody else would wait with it."""
 
@@ -82,7 +81,6 @@ class SqliteStore:
                 self._connection.execute("pragma journal_mode = wal")
                 self._connection.execute("pragma synchronous = normal")
                 self._connection.executescript(_TABLES)
-                self._widen()
                 self._connection.execute(_PROBE)
                 self._connection.execute(f"pragma application_id = {_APPLICATION}")
                 self._connection.execute(f"pragma user_version = {_FORMAT}")
@@ -103,19 +101,12 @@ class SqliteStore:
         ((application,),) = self._connection.execute("pragma application_id")
         ((written,),) = self._connection.execute("pragma user_version")
         names = {name for (name,) in self._connection.execute("select name from sqlite_master where type = 'table'")}
-        if application == _APPLICATION and written > _FORMAT:
-            text = f"has the format {written} of a newer xs2a-sandbox, and this one knows {_FORMAT}"
-            raise UserMistake(f"the state file {self.file} {text}: serve with the newer one, or {_ELSE}")
-        # Files of before the mark have our tables, and no mark of anybody.
-        if application != _APPLICATION and (application or written or names - _NAMES):
+        if application == _APPLICATION and written != _FORMAT:
+            age = "a newer" if written > _FORMAT else "an older"
+            text = f"has the format {written} of {age} xs2a-sandbox, and this one knows {_FORMAT}"
+            raise UserMistake(f"the state file {self.file} {text}: serve with that one, delete the file, or {_ELSE}")
+        if application != _APPLICATION and (application or written or names):
             raise UserMistake(f"the state file {self.file} is another program's database; {_ELSE}")
-
-    def _widen(self) -> None:
-        """Gives a file of the first format the order in which its documents were made: that of their last change."""
-        columns = {name for _, name, *_ in self._connection.execute("pragma table_info(documents)")}
-        if "position" not in columns:
-            self._connection.execute("alter table documents add column position integer not null default 0")
-            self._connection.execute("update documents set position = version")
 
     def view(self) -> SqliteView:
         """The documents as they are now, for work that ends before anything else does. Raises StoreUnavailable."""

@@ -315,6 +315,14 @@ class Transaction:
         if key in self._writes or self._read(key)[0]:
             self._write(key, self._original(key))
 
+    def created(self, collection: str) -> dict[str, Document]:
+        """The documents that were written there and that nobody had before, by id."""
+        return {
+            key[1]: document
+            for key, document in self._writes.items()
+            if key[0] == collection and document is not None and not (self._reads[key][1] or self._original(key))
+        }
+
     def take_changes(self) -> list[Key]:
         """The documents that were written, or deleted, since this was last called, in that order."""
         changed, self._changed = self._changed, []

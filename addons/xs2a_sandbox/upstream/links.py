@@ -11,7 +11,8 @@ from xs2a_sandbox.http.body import decode
 from xs2a_sandbox.http.origin import Origin
 
 HEADERS = frozenset({"location", "content-location"})
-_CONTAINERS = frozenset({"_links", "_Left"})
+_CONTAINER = re.compile("_?(?:links|left)", re.IGNORECASE)
+"""The names of members that hold links; one interface misspells it."""
 _ENDPOINT = re.compile(r"\w+_endpoint|jwks_uri")
 """Members of what an OAuth server says of itself (RFC 8414)."""
 _URL = re.compile(r"(https?)://([^/?#\\]*)((?:[/?#].*)?)", re.IGNORECASE | re.DOTALL)
@@ -22,14 +23,14 @@ _CHARACTER = re.compile(r"\\u[0-9A-Fa-f]{4}|\\.|[^\\]", re.DOTALL)
 def rewrite(response: Response, bank_url: str, client_url: str) -> Response:
     """Absolute links that begin with `bank_url` begin with `client_url` instead.
 
-    Links are `Location`, `Content-Location`, and in JSON each `href`, and each direct member, in one of `_CONTAINERS`,
+    Links are `Location`, `Content-Location`, and in JSON each `href`, and each direct member, in a `_CONTAINER`,
     and each `_ENDPOINT`.
     A body that was compressed goes out as it is without, when there was such a link in it. The same object comes back
     when there was none at all.
     """
     move = _Move(bank_url.rstrip("/"), client_url.rstrip("/"))
     headers = tuple((name, move.apply(text) if name.lower() in HEADERS else text) for name, text in response.headers)
-    body = None if response.rest else _move_links(response, move)
+    body = None if response.rest else _move_all(response, move)
     if body is not None:
         changed = {"content-length", "content-encoding"}
         headers = tuple(pair for pair in headers if pair[0].lower() not in changed)
@@ -63,7 +64,7 @@ def _split(url: str) -> tuple[Origin | None, str]:
     return (Origin.of(match[1], match[2]), match[3]) if match else (None, url)
 
 
-def _move_links(response: Response, move: _Move) -> bytes | None:
+def _move_all(response: Response, move: _Move) -> bytes | None:
     """The body with its links moved; None when that is no other."""
     headers = Headers(response.headers)
     if "json" not in (headers.get("Content-Type") or "").lower():
@@ -80,7 +81,7 @@ def _move_links(response: Response, move: _Move) -> bytes | None:
         return None
     pieces: list[str] = []
     done = 0
-    for start, end in _links(text):
+    for start, end in _find_places(text):
         pieces += (text[done:start], _literal(text[start:end], move))
         done = end
     changed = "".join([*pieces, text[done:]])
@@ -102,7 +103,7 @@ class _Role(Enum):
     HREF = auto()
 
 
-def _links(text: str) -> Iterator[tuple[int, int]]:
+def _find_places(text: str) -> Iterator[tuple[int, int]]:
     """Places in a valid JSON text of the strings that can be links, their quotes included."""
     open_: list[tuple[bool, _Role]] = [(False, _Role.OUTSIDE)]
     name: str | None = None
@@ -126,7 +127,7 @@ def _links(text: str) -> Iterator[tuple[int, int]]:
 
 def _role(above: _Role, name: str) -> _Role:
     """An array is what its elements are."""
-    if name in _CONTAINERS:
+    if _CONTAINER.fullmatch(name):
         return _Role.CONTAINER
     if above is _Role.OUTSIDE:
         return _Role.HREF if _ENDPOINT.fullmatch(name) else _Role.OUTSIDE

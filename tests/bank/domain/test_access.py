@@ -1,45 +1,27 @@
-"""What a consent lets be seen: kinds of access, rights on accounts, and the accounts that come of them."""
+"""What a consent lets be seen: permissions on accounts, and the accounts that come of them."""
 
 from typing import Any
 
 import pytest
 
-from xs2a_sandbox.bank.domain.access import gives, is_bank_offered, kind_of, limit_consent, may, of_signers, refers
-from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.bank.domain.access import as_sent, gives, lets_choose, limit, may, of_signers, refers
 
-ONE, OTHER, JOINT = "AT459880000010204711", "AT449880000010204729", "AT669880000010263115"
+ONE, OTHER, JOINT, CARD = "AT459880000010204711", "AT449880000010204729", "AT669880000010263115", "card-1"
 ACCOUNTS: dict[str, dict[str, Any]] = {
-    ONE: {"currency": "EUR", "psuId": "anna", "cashAccountType": "CACC", "msisdn": "+43 1"},
-    OTHER: {"currency": "CHF", "psuId": "anna", "cashAccountType": "SVGS"},
+    ONE: {"currency": "EUR", "psuId": "anna", "type": "CACC", "msisdn": "+43 1"},
+    OTHER: {"currency": "CHF", "psuId": "anna", "type": "SVGS"},
     JOINT: {"currency": "EUR", "psuId": "ilse", "signatories": ["ilse", "anna"]},
 }
+REFERENCES = [{"iban": ONE, "currency": "EUR"}]
 
 
-def consent(access: dict[str, Any], *ibans: str) -> dict[str, Any]:
-    return {"accounts": list(ibans), "access": access}
+def grant(permissions: str, *accounts: str, at: list[str] | None = None) -> dict[str, Any]:
+    made = {"permissions": permissions.split(), "accounts": list(accounts) or None}
+    return made if at is None else {**made, "at": at}
 
 
-@pytest.mark.parametrize(
-    ("access", "kind"),
-    [
-        ({"balances": [{"iban": ONE}]}, "named"),
-        ({"accounts": [], "transactions": None}, "bankOffered"),
-        ({"additionalInformation": {"ownerName": [{"iban": ONE}]}}, "named"),
-        ({"accounts": [], "allPsd2": "allAccounts"}, "allPsd2"),
-        ({"availableAccountsWithBalance": "allAccountsWithOwnerName"}, "availableAccountsWithBalance"),
-    ],
-)
-def test_the_kind_of_access(access: dict[str, Any], kind: str) -> None:
-    assert kind_of(access) == kind
-
-
-@pytest.mark.parametrize(
-    "access", [{}, {"balances": None}, {"allPsd2": "allAccounts", "availableAccounts": "allAccounts"}]
-)
-def test_no_kind_and_several_kinds_are_refused(access: dict[str, Any]) -> None:
-    with pytest.raises(BankError) as refused:
-        kind_of(access)
-    assert (refused.value.name, refused.value.path) == ("format-error", "/access")
+def consent(*grants: dict[str, Any], accounts: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    return {"accounts": list(accounts), "grants": list(grants), **more}
 
 
 def test_a_reference_means_an_account_by_any_of_its_numbers() -> None:
@@ -51,61 +33,56 @@ def test_a_reference_means_an_account_by_any_of_its_numbers() -> None:
     assert not refers({"iban": OTHER}, account)
 
 
-@pytest.mark.parametrize(
-    ("access", "rights"),
-    [
-        (None, "list details balances transactions ownerName"),
-        ({"allPsd2": "allAccounts"}, "list details balances transactions"),
-        ({"allPsd2": "allAccountsWithOwnerName"}, "list details balances transactions ownerName"),
-        ({"availableAccounts": "allAccountsWithOwnerName"}, "list ownerName"),
-        ({"availableAccountsWithBalance": "allAccounts"}, "list balances"),
-        ({"balances": [{"iban": ONE}]}, "list details balances"),
-        ({"balances": [{"iban": OTHER}]}, ""),
-    ],
-)
-def test_the_rights_on_an_account(access: dict[str, Any] | None, rights: str) -> None:
-    given = {"accounts": [ONE], **({} if access is None else {"access": access})}
-    names = "list details balances transactions ownerName".split()
-    assert [right for right in names if may(given, right, {"iban": ONE, **ACCOUNTS[ONE]})] == rights.split()
+def test_what_is_permitted_on_an_account() -> None:
+    given = consent(grant("list details"), grant("balances", ONE, CARD), grant("entries", OTHER))
+    names = "list details balances entries owner".split()
+
+    assert [name for name in names if may(given, name, {"id": ONE})] == ["list", "details", "balances"]
+    assert [name for name in names if may(given, name, {"id": OTHER})] == ["list", "details", "entries"]
+    assert may(given, "balances", {"id": CARD})
+    assert all(may({"accounts": [ONE]}, name, {"id": ONE}) for name in names)
+
+
+def test_what_it_is_for_before_there_are_accounts() -> None:
+    assert gives(consent(grant("balances owner")), "owner")
+    assert not gives(consent(grant("balances", ONE)), "entries")
+    assert gives({"accounts": []}, "entries")
+    assert not gives({"accounts": []}, "owner")
 
 
 @pytest.mark.parametrize(
-    ("access", "rights"),
-    [
-        (None, "details balances transactions"),
-        ({"balances": [], "transactions": [{"iban": ONE}]}, "details transactions"),
-        ({"accounts": [], "balances": [], "additionalInformation": {"ownerName": []}}, "details balances ownerName"),
-        ({"availableAccountsWithBalance": "allAccounts"}, "balances"),
-    ],
-)
-def test_what_it_is_for_before_there_are_accounts(access: dict[str, Any] | None, rights: str) -> None:
-    names = "details balances transactions ownerName".split()
-    assert [right for right in names if gives(access, right)] == rights.split()
-
-
-@pytest.mark.parametrize(
-    ("signers", "more", "ibans"),
+    ("signers", "more", "ids"),
     [
         (["anna"], {}, [ONE, OTHER]),
         (["anna", "ilse"], {}, [ONE, OTHER, JOINT]),
         (["ilse", None], {}, []),
-        (["anna"], {"restrictedTo": ["SVGS"]}, [OTHER]),
+        (["anna"], {"account_types": ["SVGS"]}, [OTHER]),
     ],
 )
-def test_the_accounts_of_who_signs(signers: list[str | None], more: dict[str, Any], ibans: list[str]) -> None:
-    assert of_signers(consent({"allPsd2": "allAccounts", **more}), ACCOUNTS, signers) == ibans
+def test_the_accounts_of_who_signs(signers: list[str | None], more: dict[str, Any], ids: list[str]) -> None:
+    assert of_signers(consent(grant("list"), **more), ACCOUNTS, signers) == ids
 
 
 def test_a_consent_is_settled_for_some_accounts() -> None:
-    everything = consent({"allPsd2": "allAccounts"})
-    offered = consent({"accounts": [], "additionalInformation": {"ownerName": []}})
-    named = consent({"balances": [{"msisdn": "+43 1"}, {"iban": OTHER}, {"maskedPan": "4***"}]}, ONE, OTHER)
-    one = [{"iban": ONE, "currency": "EUR"}]
+    everything = consent(grant("list"))
+    offered = consent(grant("list details"), customer_chooses=True)
+    named = consent(grant("balances", ONE, OTHER, CARD), grant("entries", OTHER), accounts=(ONE, OTHER))
 
-    assert [is_bank_offered(each) for each in (everything, offered, named)] == [False, True, False]
-    assert limit_consent(everything, ACCOUNTS, [ONE]) == {**everything, "accounts": [ONE]}
-    assert limit_consent(offered, ACCOUNTS, [ONE])["access"] == {
-        "accounts": one,
-        "additionalInformation": {"ownerName": one},
-    }
-    assert limit_consent(named, ACCOUNTS, [ONE])["access"] == {"balances": [{"msisdn": "+43 1"}, {"maskedPan": "4***"}]}
+    assert [lets_choose(each) for each in (everything, offered, named)] == [False, True, False]
+    assert limit(everything, [ONE], {}) == {**everything, "accounts": [ONE]}
+    settled = limit(named, [ONE], {CARD: OTHER})
+    assert (settled["accounts"], settled["grants"][0]["accounts"]) == ([ONE], [ONE])
+    assert not gives(settled, "entries")
+    assert limit({"accounts": [ONE, OTHER]}, [OTHER], {}) == {"accounts": [OTHER]}
+
+
+def test_what_was_sent_comes_back_with_the_accounts_that_are_covered() -> None:
+    sent = {"balances": [{"msisdn": "+43 1"}, {"iban": OTHER}], "more": {"owner": []}, "note": "x"}
+    given = consent(
+        grant("balances", ONE, OTHER, at=["balances"]), grant("owner", at=["more", "owner"]), accounts=(ONE,), sent=sent
+    )
+
+    told = as_sent(given, REFERENCES, lambda reference: reference.get("iban") != OTHER)
+
+    assert told == {"balances": [{"msisdn": "+43 1"}], "more": {"owner": REFERENCES}, "note": "x"}
+    assert as_sent({"accounts": [ONE]}, REFERENCES, lambda _: True) is None

@@ -1,4 +1,4 @@
-"""pain.001 as the JSON body that says the same, and what is wrong with one."""
+"""pain.001 as a payment is kept, and what is wrong with one."""
 
 import uuid
 from pathlib import Path
@@ -45,7 +45,7 @@ def xml(
 @pytest.fixture
 def client(tmp_path: Path) -> Client:
     """It shows what is kept of a payment."""
-    body = "{{ state.payments[path.id].request }}"
+    body = "{{ state.payments[path.id] }}"
     rule = f"{{id: kept, match: {{method: GET, path: '/_kept/{{id}}'}}, respond: {{body: '{body}'}}}}"
     (tmp_path / "kept.yaml").write_text(f"cassette: 1\nrules: [{rule}]\n")
     return Client(speaking("berlin-group-1.3", tmp_path))
@@ -63,28 +63,32 @@ def kept(client: Client, answer: Answer) -> Any:
 
 @pytest.mark.parametrize("version", ["03", "09"])
 def test_both_versions_say_the_same(client: Client, version: str) -> None:
-    assert kept(client, initiate(client, xml("12.50", version=version))) == {
-        "debtorName": "Oskar",
-        "debtorAccount": {"iban": DEBTOR, "currency": "EUR"},
-        "requestedExecutionDate": "2999-01-31",
-        "endToEndIdentification": "E2E-1",
-        "instructionIdentification": "I-1",
-        "instructedAmount": {"currency": "EUR", "amount": "12.50"},
-        "creditorAccount": {"iban": "AT611904300234573201"},
-        "creditorAgent": "GIBAATWWXXX",
-        "creditorName": "Berta",
-        "creditorAddress": {"streetName": "Ring", "country": "AT"},
-        "chargeBearer": "SLEV",
-        "remittanceInformationUnstructured": "Danke",
-    }
+    payment = kept(client, initiate(client, xml("12.50", version=version)))
+    assert payment["debtor"] == {"account": "3d9a81b3-a47d-4130-8765-a9c0ff861b02", "iban": DEBTOR, "currency": "EUR"}
+    assert payment["execute_on"] == "2999-01-31"
+    assert payment["parts"] == [
+        {
+            "end_to_end_id": "E2E-1",
+            "instruction_id": "I-1",
+            "amount": {"currency": "EUR", "amount": "12.50"},
+            "creditor": {
+                "account": {"iban": "AT611904300234573201"},
+                "agent": "GIBAATWWXXX",
+                "name": "Berta",
+                "address": {"street_name": "Ring", "country": "AT"},
+            },
+            "charge_bearer": "SLEV",
+            "remittance": {"text": "Danke"},
+        }
+    ]
 
 
 def test_a_bulk(client: Client) -> None:
     body = xml("1.00", "2.50", booking="<BtchBookg>true</BtchBookg>", control="<CtrlSum>3.5</CtrlSum>")
-    request = kept(client, initiate(client, body, "bulk-payments"))
-    assert request["batchBookingPreferred"] is True
-    assert [one["instructedAmount"]["amount"] for one in request["payments"]] == ["1.00", "2.50"]
-    assert "debtorAccount" not in request["payments"][0]
+    payment = kept(client, initiate(client, body, "bulk-payments"))
+    assert (payment["kind"], payment["batch"]) == ("bulk", True)
+    assert [part["amount"]["amount"] for part in payment["parts"]] == ["1.00", "2.50"]
+    assert "debtor" not in payment["parts"][0]
 
 
 def multipart(xml: str, order: str, kind: str = "Content-Type: application/xml\r\n") -> tuple[str, str]:
@@ -100,9 +104,10 @@ def multipart(xml: str, order: str, kind: str = "Content-Type: application/xml\r
 @pytest.mark.parametrize("kind", ["Content-Type: application/xml\r\n", ""])
 def test_a_standing_order(client: Client, kind: str) -> None:
     order = '{"startDate": "2998-01-05", "endDate": "2999-01-05", "frequency": "Monthly", "dayOfExecution": "5"}'
-    request = kept(client, initiate(client, *_swapped(multipart(xml("7.00"), order, kind))))
-    assert (request["startDate"], request["frequency"], request["dayOfExecution"]) == ("2998-01-05", "Monthly", "5")
-    assert request["instructedAmount"] == {"currency": "EUR", "amount": "7.00"}
+    payment = kept(client, initiate(client, *_swapped(multipart(xml("7.00"), order, kind))))
+    dates = {"start": "2998-01-05", "end": "2999-01-05"}
+    assert (payment["kind"], payment["schedule"]) == ("standing", {**dates, "frequency": "Monthly", "day": "5"})
+    assert payment["amount"] == {"currency": "EUR", "amount": "7.00"}
 
 
 def _swapped(body_and_media: tuple[str, str]) -> tuple[str, str, str]:

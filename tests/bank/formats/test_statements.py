@@ -11,21 +11,18 @@ from xs2a_sandbox.bank.formats.statements import FORMATS, Account, write
 from xs2a_sandbox.clock import Clock
 
 IBAN = "AT459880000010204711"
-CALL: Any = SimpleNamespace(clock=Clock(frozen=datetime(2026, 3, 4, 12, tzinfo=UTC)), query={"dateFrom": "2026-03-01"})
+CALL: Any = SimpleNamespace(
+    clock=Clock(frozen=datetime(2026, 3, 4, 12, tzinfo=UTC)), take={"date_from": "2026-03-01"}.get
+)
 
 
 def account(amount: str = "-5.00", **more: Any) -> Account:
-    balance = {"balanceType": "expected", "balanceAmount": {"amount": amount, "currency": "EUR"}}
-    return Account(IBAN, {"currency": "EUR", "psuId": "anna", **more}, None, [balance])
+    balance = {"type": "XPCD", "amount": {"amount": amount, "currency": "EUR"}}
+    return Account({"id": "1", "iban": IBAN, "currency": "EUR", "psuId": "anna", **more}, None, [balance])
 
 
 def entry(amount: str, day: str = "2026-03-02", **more: Any) -> dict[str, Any]:
-    return {
-        "transactionId": f"T{amount}",
-        "bookingDate": day,
-        "transactionAmount": {"amount": amount, "currency": "EUR"},
-        **more,
-    }
+    return {"id": f"T{amount}", "booked_on": day, "amount": {"amount": amount, "currency": "EUR"}, **more}
 
 
 def statement(kind: str, *booked: dict[str, Any]) -> str:
@@ -47,14 +44,14 @@ def test_what_is_owed_is_a_debit() -> None:
 
 
 def test_the_characters_of_swift_alone_are_in_an_mt940() -> None:
-    text = statement("mt940", entry("-1.00", creditorName="Bäckerei Größer & Söhne", endToEndId="Ä#1"))
+    text = statement("mt940", entry("-1.00", creditor_name="Bäckerei Größer & Söhne", end_to_end_id="Ä#1"))
 
     assert "NTRFAe 1//" in text
     assert "/NAME/Baeckerei Groesser   Soehne" in text
 
 
 def test_a_camt_has_no_empty_elements_and_escapes_what_must_be() -> None:
-    text = statement("camt", entry("-1.00", creditorName="Söhne & <Töchter>", creditorAccount={"iban": IBAN}))
+    text = statement("camt", entry("-1.00", creditor_name="Söhne & <Töchter>", creditor_account={"iban": IBAN}))
     root = ElementTree.fromstring(text)
 
     assert all(len(element) or (element.text or "").strip() for element in root.iter())

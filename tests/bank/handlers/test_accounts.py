@@ -22,7 +22,7 @@ def test_a_consent_is_used_up_where_frequency_is_checked(path: str) -> None:
     client, iban, consent = (
         Client(an_engine(real=RealBank(checks=("frequency",)))),
         facts.covered(),
-        facts.consent("valid"),
+        facts.consent(),
     )
     everything = client.get(f"/v1/accounts/{iban}/transactions?bookingStatus=booked", consent=consent).json()
     entry = everything["transactions"]["booked"][0]["transactionId"]
@@ -58,8 +58,13 @@ LIST_ONLY = {
 
 @pytest.mark.parametrize("operation", LIST_ONLY)
 def test_a_consent_for_the_list_is_for_nothing_else_where_rights_are_looked_at(operation: str, tmp_path: Path) -> None:
-    kinds = {"kinds": ["availableAccounts"], "status": {"named": "received", "all": "received"}}
-    stage = a_stage(layers=with_options(tmp_path, {"create-consent": kinds, operation: {"rights": True}}))
+    theirs = {"whose": "customer", "status": {"named": "awaiting", "all": "awaiting"}}
+    layers = with_options(
+        tmp_path,
+        {"create-consent": theirs, operation: {"rights": True}},
+        access=[{"permissions": ["list"], "accounts": "{{ 'all' if body.access.availableAccounts }}"}],
+    )
+    stage = a_stage(layers=layers)
     body = bodies.consent(access={"availableAccounts": "allAccounts"})
     consent = Thing("consent", stage.client.post("/v1/consents", json=body).json()["_links"]["self"]["href"], "")
     stage.sign(consent, ONE)

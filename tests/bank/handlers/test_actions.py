@@ -21,15 +21,15 @@ CASES = """
         effects:
           - set: "state.consents[let.id]"
             to:
-              consentStatus: received
+              status: awaiting
               accounts: ["{{ body.iban }}"]
-              recurringIndicator: false
-              validUntil: "{{ today(90) }}"
-              frequencyPerDay: 4
-              lastActionDate: "{{ today() }}"
+              recurring: false
+              valid_until: "{{ today(90) }}"
+              frequency: 4
+              last_action_on: "{{ today() }}"
           - do: begin-authorisation
             when: body.authorised is none
-            with: {family: consent, id: "{{ let.id }}", implicit: "{{ body.implicit }}", page: "consents?id={resource}"}
+            with: {family: consent, id: "{{ let.id }}", implicit: "{{ body.implicit }}"}
             as: authorisation
         respond: {status: 201, body: "{{ let.authorisation }}"}
       - id: decided
@@ -39,7 +39,7 @@ CASES = """
         effects:
           - {when: path.what == 'succeed', do: succeed-authorisation, with: {id: "{{ path.id }}"}, as: yes}
           - {when: path.what == 'fail', do: fail-authorisation, with: {id: "{{ path.id }}"}, as: no}
-        respond: {body: ["{{ let.yes.scaStatus }}", "{{ let.no.scaStatus }}"]}
+        respond: {body: ["{{ let.yes.status }}", "{{ let.no.status }}"]}
       - id: moved
         method: POST
         path: /v1/our/moved/{kind}/{id}
@@ -52,7 +52,7 @@ CASES = """
             do: move-payment
             with: {id: "{{ path.id }}", event: "{{ body.event }}"}
             as: b
-        respond: {body: ["{{ let.a.consentStatus }}", "{{ let.b.transactionStatus }}"]}
+        respond: {body: ["{{ let.a.status }}", "{{ let.b.status }}"]}
 """
 
 
@@ -73,20 +73,20 @@ def status(client: Client) -> str:
 
 def test_an_authorisation_begins_and_succeeds(client: Client) -> None:
     begun = consent(client)
-    assert (begun["scaStatus"], begun["approach"], begun["page"]) == ("received", "REDIRECT", "consents?id=c1")
-    place = f"/v1/consents/c1/authorisations/{begun['authorisationId']}"
+    assert (begun["status"], begun["approach"], begun["page"]) == ("begun", "redirect", "consents?consent_id=c1")
+    place = f"/v1/consents/c1/authorisations/{begun['id']}"
     assert client.get(place).json()["scaStatus"] == "received"
 
-    assert client.post(f"/v1/our/succeed/{begun['authorisationId']}").json() == ["finalised", None]
+    assert client.post(f"/v1/our/succeed/{begun['id']}").json() == ["done", None]
     assert (status(client), client.get(place).json()["scaStatus"]) == ("valid", "finalised")
     assert client.get("/v1/accounts", consent="c1").status == 200
 
 
 def test_an_authorisation_fails(client: Client) -> None:
     begun = consent(client)
-    assert client.post(f"/v1/our/fail/{begun['authorisationId']}").json() == [None, "failed"]
+    assert client.post(f"/v1/our/fail/{begun['id']}").json() == [None, "failed"]
     assert status(client) == "rejected"
-    again = client.post(f"/v1/our/fail/{begun['authorisationId']}")
+    again = client.post(f"/v1/our/fail/{begun['id']}")
     assert (again.status, again.error["code"]) == (409, "STATUS_INVALID")
 
 
@@ -99,13 +99,13 @@ def test_one_that_begins_with_its_resource_heeds_the_wish_to_begin_it_apart(clie
     body = {"id": "c1", "iban": facts.covered(), "implicit": True}
     made = client.post("/v1/our/consents", json=body, headers={"TPP-Explicit-Authorisation-Preferred": "true"})
     assert made.json() is None
-    assert consent(client, implicit=True)["scaStatus"] == "received"
+    assert consent(client, implicit=True)["status"] == "begun"
 
 
 def test_states_move_by_their_tables(client: Client) -> None:
     consent(client)
     moved = client.post("/v1/our/moved/consent/c1", json={"event": "authorised by all"})
-    assert moved.json() == [CONSENT.after("received", "authorised by all"), None]
+    assert moved.json() == [CONSENT.after("awaiting", "authorised by all"), None]
     assert status(client) == "valid"
     refused = client.post("/v1/our/moved/consent/c1", json={"event": "refused"})
     assert (refused.status, refused.error["code"], status(client)) == (409, "STATUS_INVALID", "valid")
@@ -113,7 +113,7 @@ def test_states_move_by_their_tables(client: Client) -> None:
 
 def test_a_payment_moves(client: Client) -> None:
     payments = bundled_engine().parts.testdata.at(REAL.today())["payments"]
-    id, state = next((id, p["transactionStatus"]) for id, p in payments.items() if p["transactionStatus"] == "ACTC")
+    id, state = next((id, p["status"]) for id, p in payments.items() if p["status"] == "ACTC")
     moved = client.post(f"/v1/our/moved/payment/{id}", json={"event": "cancellation authorised"})
     assert moved.json() == [None, PAYMENT.after(state, "cancellation authorised")]
 
@@ -133,7 +133,7 @@ def test_what_is_not_there_is_told(client: Client, path: str) -> None:
         ("{do: move-payment, with: {id: a, event: cancle}}", "did you mean cancel?"),
         ("{do: fail-authorisation, with: {idd: a}}", "unknown-key: unknown key idd; did you mean id?"),
         ("{do: begin-authorisation, with: {id: a, family: consents}}", "did you mean consent?"),
-        ("{do: begin-authorisation, with: {id: a, family: basket, page: '{resorce}'}}", "did you mean resource?"),
+        ("{do: begin-authorisation, with: {id: a, family: basket, page: x}}", "unknown-key: unknown key page"),
         ("{do: fail-authorisation, with: {id: '{{ x }}'}}", "unknown name 'x'"),
         ("{do: fail-authorisation, set: \"state.a['b']\", to: {}}", "only one of"),
         ("{set: \"state.a['b']\", to: {}, as: c}", "as needs the key do beside it"),

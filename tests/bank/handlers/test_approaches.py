@@ -22,8 +22,8 @@ from tests.support.rehearsal import (
     SIGNATORIES,
     Stage,
     a_stage,
+    authorising,
     starting,
-    with_options,
 )
 
 TOGETHER: Mapping[str, str] = {}
@@ -243,7 +243,7 @@ def test_the_day_of_the_decision_counts_and_not_that_of_the_look(stage: Stage) -
     stage.move(days=20)
 
     assert stage.status(thing) == "ACSP"
-    assert stage.kept("payments")[thing.id]["authorised"] == today
+    assert stage.kept("payments")[thing.id]["authorised_on"] == today
 
 
 # -- expiry
@@ -279,8 +279,7 @@ def test_one_that_runs_out_after_it_is_not_needed_any_more(stage: Stage) -> None
 
 
 def test_a_layer_may_give_one_family_other_options(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"sca": "decoupled"}
-    stage = a_stage(layers=with_options(tmp_path, {"start-payment-authorisation": options}))
+    stage = starting(tmp_path, of={"payment": {"sca": "decoupled"}})
     assert stage.start(stage.make("payment")).headers["aspsp-sca-approach"] == "DECOUPLED"
     assert stage.start(stage.make("consent")).headers["aspsp-sca-approach"] == "REDIRECT"
 
@@ -292,7 +291,7 @@ CREATED = """
       - {id: of-payment, match: {operation: initiate-payment}, handler: payments.initiate,
          respond: {body: "{{ result }}"}, answers: {}}
       - {id: of-consent, match: {operation: create-consent}, handler: consents.create,
-         with: {status: {named: received, all: received}}, respond: {body: "{{ result }}"}, answers: {}}
+         with: {status: {named: awaiting, all: awaiting}}, respond: {body: "{{ result }}"}, answers: {}}
 """
 
 
@@ -317,22 +316,22 @@ def test_a_creation_tells_of_the_authorisation_that_began_with_it(telling: Clien
 
     (id,) = telling.get(f"{result['self']}/authorisations").json()["authorisationIds"]
     authorisation = result["authorisation"]
-    assert authorisation["authorisationId"] == id
+    assert authorisation["id"] == id
     assert authorisation["self"] == f"{result['self']}/authorisations/{id}"
-    assert authorisation["scaStatus"] == "psuIdentified"
-    assert (result["approach"], result["next"]) == ("EMBEDDED", ["updatePsuAuthentication"])
-    assert authorisation["page"].partition("?")[2].split("&")[0].endswith(result[f"{family}Id"])
+    assert authorisation["status"] == "identified"
+    assert (result["approach"], result["next"]) == ("embedded", ["authenticate"])
+    assert authorisation["page"].partition("?")[2].split("&")[0].endswith(result["id"])
 
 
 @pytest.mark.parametrize(
     ("headers", "approach", "link"),
     [
-        ({}, "REDIRECT", "startAuthorisation"),
-        ({"PSU_ID": ONE}, "REDIRECT", "startAuthorisation"),
-        ({"TPP_Redirect_Preferred": "false"}, "EMBEDDED", "startAuthorisationWithPsuIdentification"),
-        ({"TPP_Redirect_Preferred": "false", "PSU_ID": ONE}, "EMBEDDED", "startAuthorisationWithPsuAuthentication"),
-        ({"TPP_Decoupled_Preferred": "true"}, "DECOUPLED", "startAuthorisationWithPsuIdentification"),
-        ({"TPP_Decoupled_Preferred": "true", "PSU_ID": ONE}, "DECOUPLED", "startAuthorisation"),
+        ({}, "redirect", "start"),
+        ({"PSU_ID": ONE}, "redirect", "start"),
+        ({"TPP_Redirect_Preferred": "false"}, "embedded", "start-identified"),
+        ({"TPP_Redirect_Preferred": "false", "PSU_ID": ONE}, "embedded", "start-authenticated"),
+        ({"TPP_Decoupled_Preferred": "true"}, "decoupled", "start-identified"),
+        ({"TPP_Decoupled_Preferred": "true", "PSU_ID": ONE}, "decoupled", "start"),
     ],
 )
 def test_a_creation_tells_with_which_link_it_is_authorised_apart(
@@ -346,7 +345,7 @@ def test_a_creation_tells_with_which_link_it_is_authorised_apart(
 def test_a_payment_that_nobody_can_sign_has_an_approach_and_no_link(telling: Client) -> None:
     body = bodies.payment(bodies.SEPA, debtor=facts.low(), amount="9999.00")
     result = telling.post(f"/v1/{bodies.SEPA}", json=body).json()
-    assert (result["approach"], result["next"], result["authorisation"]) == ("REDIRECT", [], None)
+    assert (result["approach"], result["next"], result["authorisation"]) == ("redirect", [], None)
 
 
 # -- a bank's habits
@@ -400,6 +399,6 @@ def test_on_the_page_a_customer_without_a_method_is_done_too(tmp_path: Path) -> 
 
 
 def test_the_customers_of_a_bank_with_oauth_are_sent_to_its_authorisation_server(tmp_path: Path) -> None:
-    layers = [*with_options(tmp_path, {"start-payment-authorisation": {"sca": "oauth"}}), *cassette(tmp_path, CREATED)]
+    layers = [*authorising(tmp_path, of={"payment": {"sca": "oauth"}}), *cassette(tmp_path, CREATED)]
     result = created(Client(an_engine(layers=layers)), "payment")
-    assert (result["approach"], result["next"]) == ("REDIRECT", ["scaOAuth"])
+    assert (result["approach"], result["next"]) == ("oauth", ["oauth"])

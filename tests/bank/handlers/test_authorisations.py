@@ -269,7 +269,7 @@ def test_two_right_otps_have_one_winner(racers: tuple[Stage, Client], family: st
     assert (theirs.status, mine.status) == (200, 409)
     assert (stage.sca(own), stage.status(thing)) == ("finalised", DONE[family])
     resource = stage.kept({"consent": "consents", "basket": "baskets"}.get(family, "payments"))[thing.id]
-    signed = "cancellationAuthorisationsSignedBy" if family == "cancellation" else "authorisationsSignedBy"
+    signed = f"{'cancellation_' if family == 'cancellation' else ''}authorisations_signed_by"
     assert resource[signed] == [ONE]
 
 

@@ -9,7 +9,7 @@ from tests.contract import bodies, facts
 from tests.support.engine_client import Client, an_engine
 from xs2a_sandbox.config import RealBank
 
-((CARD, KEPT),) = facts.testdata()["cardAccounts"].items()
+((CARD, KEPT),) = facts.cards().items()
 LINKED = KEPT["linkedAccount"]
 PATHS = [
     "",

@@ -78,11 +78,17 @@ def test_last_days(client: Client, day: str | int) -> None:
     )
 
 
-KINDS = {"create-consent": {"kinds": ["allPsd2"], "status": {"named": "received", "all": "received"}}}
+KINDS = {
+    "create-consent": {"kinds": ["allPsd2"], "whose": "customer", "status": {"named": "awaiting", "all": "awaiting"}}
+}
 
 
 def test_only_the_kinds_of_access_that_are_listed_are_offered(tmp_path: Path) -> None:
-    client = a_stage(layers=with_options(tmp_path, KINDS)).client
+    access = [
+        {"kind": kind, "permissions": ["list"], "accounts": f"{{{{ 'all' if body.access.{kind} }}}}"}
+        for kind in ("allPsd2", "availableAccounts")
+    ]
+    client = a_stage(layers=with_options(tmp_path, KINDS, access=access)).client
 
     offered = client.post("/v1/consents", json=bodies.consent(access={"allPsd2": "allAccounts"}))
     other = client.post("/v1/consents", json=bodies.consent(access={"availableAccounts": "allAccounts"}))

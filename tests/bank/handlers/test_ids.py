@@ -46,8 +46,8 @@ def bank(folder: Path, form: str) -> Client:
     dialect.mkdir(parents=True, exist_ok=True)
     options = "".join(f"    {name}: {{ids: '{form}'}}\n" for name in CREATORS)
     (dialect / "ids.yaml").write_text(
-        "cassette: 1\nextends: berlin-group-1.3\nchanges:\n  options:\n"
-        f"{options}    authorisations.start: {{authorisation_ids: '{form}'}}\n"
+        f"cassette: 1\nextends: berlin-group-1.3\nauthorisation: {{authorisation_ids: '{form}'}}\n"
+        f"changes:\n  options:\n{options}"
     )
     data = testdata.load([bundled("cassettes") / "berlin-group-1.3" / "testdata.yaml"])
     schemas = bundled_engine().schemas

@@ -80,6 +80,7 @@ def test_the_path_says_service_and_product(tmp_path: Path) -> None:
       - id: anywhere
         match: {method: POST, path: "/mine/{service}/{product}"}
         handler: payments.initiate
+        input: {parts: [{amount: "{{ body.instructedAmount }}"}]}
         respond: {body: {kind: "{{ result.service }}/{{ result.product }}"}}
     """
     client = Client(an_engine(layers=cassette(tmp_path, case)))

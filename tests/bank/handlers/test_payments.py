@@ -68,14 +68,25 @@ def test_an_address_in_one_text(client: Client, text: str, address: list[str | N
 # -- what other dialects say
 
 
-def own(directory: Path, service: str = "payments", **options: Any) -> Stage:
-    """A bank whose single payments have no schema, and which tells what was sent."""
+SEVERAL = {
+    "service": "bulk-payments",
+    "kind": "bulk",
+    "parts": {
+        "each": "{{ body.payments }}",
+        "give": {"amount": "{{ entry.instructedAmount }}", "creditor": {"account": "{{ entry.creditorAccount }}"}},
+    },
+}
+"""The inputs of a bulk that is a list of payments."""
+
+
+def own(directory: Path, input: Any = None, operation: str = "initiate-payment", **options: Any) -> Stage:
+    """A bank whose payments have no schema, and which tells the payment."""
     text = f"""
         rules:
-          - {{id: ours, match: {{operation: initiate-payment}}, require: none,
-              handler: payments.initiate, input: {{service: {service}}}, with: {jsonlib.dumps(options)}}}
+          - {{id: ours, match: {{operation: {operation}}}, require: none,
+              handler: payments.initiate, input: {jsonlib.dumps(input or {})}, with: {jsonlib.dumps(options)}}}
           - {{id: read, match: {{operation: payment-record}}, handler: payments.read, with: {{}}, answers: {{}},
-              respond: {{body: {{merge: ["{{{{ result.sent }}}}"]}}}}}}
+              respond: {{body: "{{{{ result.payment }}}}"}}}}
     """
     return a_stage(layers=cassette(directory, text))
 
@@ -91,7 +102,7 @@ def own(directory: Path, service: str = "payments", **options: Any) -> Stage:
 def test_all_members_are_read_as_they_were_sent(tmp_path: Path, changes: dict[str, Any], member: str) -> None:
     stage = own(tmp_path)
     thing = stage.payment(**changes)
-    assert stage.client.get(thing.path).json()[member] == changes[member]
+    assert stage.client.get(thing.path).json()["sent"][member] == changes[member]
 
 
 def test_a_preconfigured_payment_is_read_without_what_the_sandbox_keeps_of_it(tmp_path: Path) -> None:
@@ -99,7 +110,7 @@ def test_a_preconfigured_payment_is_read_without_what_the_sandbox_keeps_of_it(tm
     ((id, payment),) = facts.payments("PDNG")
     thing = Thing("payment", f"/v1/{payment['service']}/{payment['product']}/{id}")
     stage.begin(Thing("cancellation", thing.path), None)
-    assert not stage.client.get(thing.path).json().keys() & {"service", "product", "cancellationAuthorisations"}
+    assert not stage.client.get(thing.path).json().keys() & {"sequence", "cancellationAuthorisations"}
 
 
 @pytest.mark.parametrize("executed", ["ACSP", "ACSC", "ACCC"])
@@ -126,14 +137,14 @@ def test_without_a_debtor_the_first_account_of_the_customer_pays(tmp_path: Path)
     answer = stage.client.post(f"/v1/{bodies.SEPA}", json=body, headers={"PSU-ID": ONE})
     assert answer.status == 200, answer.body
     (payment,) = stage.kept("payments").values()
-    assert payment["debtorAccount"] == {"iban": next(iban for iban, a in facts.accounts().items() if a["psuId"] == ONE)}
+    assert payment["debtor"]["account"] == next(iban for iban, a in facts.accounts().items() if a["psuId"] == ONE)
 
     answer = stage.client.post(f"/v1/{bodies.SEPA}", json=body)
     assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "FORMAT_ERROR", "/debtorAccount")
 
 
 def test_a_list_of_payments_of_two_currencies_is_not_added_up(tmp_path: Path) -> None:
-    stage = own(tmp_path, bulk="payments", service="bulk-payments")
+    stage = own(tmp_path, SEVERAL)
     entries = [
         {
             "instructedAmount": {"currency": currency, "amount": "1.00"},
@@ -144,40 +155,41 @@ def test_a_list_of_payments_of_two_currencies_is_not_added_up(tmp_path: Path) ->
     ]
     body = {"debtorAccount": {"iban": OWN[ONE][0]}, "payments": entries, "batchBookingPreferred": True}
     id = stage.client.post(f"/v1/{bodies.SEPA}", json=body).json()["paymentId"]
-    assert stage.kept("payments")[id]["instructedAmount"] is None
+    assert stage.kept("payments")[id]["amount"] is None
 
     call = Call(Request("GET", "/"), split_target("/"), Session("default", ""), Clock(), stage.transaction())
-    stage.change("payments", id, authorised=stage.day(0))
+    stage.change("payments", id, authorised_on=stage.day(0))
     stage.change("_moving", id)
     call.state = stage.transaction()
-    account = facts.accounts()[OWN[ONE][0]]
-    moved = {m.record["transactionId"].rpartition("-")[2]: m.record for m in movements(call, OWN[ONE][0], account)}
-    assert {name: record["batchNumberOfTransactions"] for name, record in moved.items()} == {"EUR": 1, "CHF": 2}
+    account = {"id": OWN[ONE][0], "iban": OWN[ONE][0], "currency": "EUR"}
+    moved = {m.record["id"].rpartition("-")[2]: m.record for m in movements(call, account)}
+    assert {name: record["batch_size"] for name, record in moved.items()} == {"EUR": 1, "CHF": 2}
 
 
-@pytest.mark.parametrize("payments", [None, [], {}, ["x"]])
+@pytest.mark.parametrize("payments", [None, [], {}])
 def test_a_bulk_without_a_list_of_payments_is_refused(tmp_path: Path, payments: Any) -> None:
-    stage = own(tmp_path, bulk="payments")
+    stage = own(tmp_path, SEVERAL)
     body = {"debtorAccount": {"iban": OWN[ONE][0]}, "payments": payments}
     answer = stage.client.post(f"/v1/{bodies.SEPA}", json=body)
     assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "FORMAT_ERROR", "/payments")
 
 
 @pytest.mark.parametrize(
-    ("bulk", "changes", "path"),
+    ("product", "input", "changes", "path"),
     [
-        (False, {"instructedAmount": None}, "/instructedAmount"),
-        (False, {"instructedAmount": {"currency": "EUR"}}, "/instructedAmount"),
-        (False, {"instructedAmount": {"currency": "EUR", "amount": "12,50"}}, "/instructedAmount/amount"),
-        ("payments", {"payments": [{}]}, "/payments/0/instructedAmount"),
-        (True, {}, "/amount"),
-        (True, {"amount": ["1.00"], "amountCurrency": "EUR"}, "/amountCurrency"),
-        (True, {"amount": ["NaN"], "amountCurrency": ["EUR"]}, "/amount/0"),
+        (bodies.SEPA, None, {"instructedAmount": None}, "/instructedAmount"),
+        (bodies.SEPA, None, {"instructedAmount": {"currency": "EUR"}}, "/instructedAmount"),
+        (bodies.SEPA, None, {"instructedAmount": {"currency": "EUR", "amount": "12,50"}}, "/instructedAmount/amount"),
+        (bodies.BULK, SEVERAL, {"payments": [{}]}, "/payments/0/instructedAmount"),
+        (bodies.BULK, SEVERAL, {"payments": ["x"]}, "/payments/0/instructedAmount"),
+        (bodies.BULK, None, {}, "/amount"),
+        (bodies.BULK, None, {"amount": ["1.00", "1.00"], "amountCurrency": ["EUR", "XXX"]}, "/amountCurrency/1"),
+        (bodies.BULK, None, {"amount": ["NaN"], "amountCurrency": ["EUR"]}, "/amount/0"),
     ],
 )
 def test_amounts_that_are_none_are_refused_without_a_schema(
-    tmp_path: Path, bulk: Any, changes: dict[str, Any], path: str
+    tmp_path: Path, product: str, input: Any, changes: dict[str, Any], path: str
 ) -> None:
-    stage = own(tmp_path, bulk=bulk)
-    answer = stage.client.post(f"/v1/{bodies.SEPA}", json={"debtorAccount": {"iban": OWN[ONE][0]}, **changes})
+    stage = own(tmp_path, input, f"initiate-{'bulk-' if product == bodies.BULK else ''}payment")
+    answer = stage.client.post(f"/v1/{product}", json={"debtorAccount": {"iban": OWN[ONE][0]}, **changes})
     assert (answer.status, answer.error["code"], answer.error["path"]) == (400, "FORMAT_ERROR", path)

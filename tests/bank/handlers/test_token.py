@@ -134,7 +134,7 @@ BACK = "https://tpp.example/back"
 
 def by_code(client: Client, at: str, given_to: str = ID) -> Answer:
     """The exchange of a code that ends at noon, at a time of the bank's clock."""
-    members = {"client": given_to, "scope": "AIS:1", "authorisation": "2", "redirectUri": BACK}
+    members = {"client": given_to, "scope": "AIS:1", "authorisation": "2", "redirect_uri": BACK}
     noon = "2026-03-01T12:00:00+01:00"
     state = transaction(client)
     state.put("authorisationCodes", "abc", {**members, "challenge": challenge_of(VERIFIER), "expires": noon})
@@ -294,7 +294,7 @@ def test_other_methods_are_refused_as_everywhere(client: Client) -> None:
 def test_basic_is_taken_encoded_as_the_rfc_wants_and_as_most_send_it(tmp_path: Path, encode: type[str]) -> None:
     secret = "a+b%20c:d é"
     file = tmp_path / "mine.yaml"
-    file.write_text(f"testdata: 1\nreplace: true\nclients: {{my-app: {{secret: '{secret}', name: Mine}}}}\n")
+    file.write_text(f"testdata: 2\nreplace: true\nclients: {{my-app: {{secret: '{secret}', name: Mine}}}}\n")
     client = Client(an_engine(testdata=testdata.load([file])))
 
     assert ask(client, authorization=basic("my-app", encode(secret))).status == 200

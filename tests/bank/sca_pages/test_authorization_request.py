@@ -78,7 +78,7 @@ def test_a_scope_names_its_own_kind_alone(client: Client) -> None:
 def test_only_addresses_that_a_client_has_registered_are_gone_to(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(
-        "testdata: 1\nclients:\n  demo-tpp: {secret: x, name: Mine, redirectUris: ['https://mine.example/back']}\n"
+        "testdata: 2\nclients:\n  demo-tpp: {secret: x, name: Mine, redirectUris: ['https://mine.example/back']}\n"
     )
     client = Client(an_engine(testdata=testdata.load([file])))
     refused = authorization_page(client, "AIS:none", redirect_uri="https://evil.example/back")
@@ -89,7 +89,7 @@ def test_only_addresses_that_a_client_has_registered_are_gone_to(tmp_path: Path)
 
 def test_what_is_no_longer_to_be_approved_is_access_denied(client: Client) -> None:
     id = consent(client)
-    change(client, "consents", id, consentStatus="rejected")
+    change(client, "consents", id, status="rejected")
     assert brought(authorization_page(client, f"AIS:{id}"))["error"] == "access_denied"
 
 
@@ -135,9 +135,14 @@ def test_scopes_that_the_bank_has_not_are_told_to_the_app(client: Client, scope:
     assert brought(authorization_page(client, scope))["error"] == "invalid_scope"
 
 
-def test_where_the_dialect_has_no_page_the_app_is_told(client: Client) -> None:
-    scope = f"AIS:{consent(client)}"
-    del client.engine.banks.default.sca_options["consent"]
-    parameters = brought(authorization_page(client, scope))
+def test_where_the_dialect_has_no_page_the_app_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(
+        "cassette: 1\nauthorisation: {of: {consent: {page: null, approaches: [embedded, decoupled]}}}\n"
+    )
+    client = Client(speaking("berlin-group-1.3", tmp_path))
+    id = consent(client)
+    for begun in transaction(client).own("authorisations"):  # by a version that had a page
+        change(client, "authorisations", begun, approach="oauth", status="begun")
+    parameters = brought(authorization_page(client, f"AIS:{id}"))
     assert parameters["error"] == "server_error"
-    assert "has no operation authorisations.start" in parameters["error_description"]
+    assert "names no page for a consent" in parameters["error_description"]

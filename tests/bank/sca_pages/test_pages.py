@@ -4,13 +4,15 @@ import asyncio
 import re
 from collections.abc import Iterator
 from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
 from tests.contract import facts
-from tests.support.engine_client import Answer, Client
+from tests.support.engine_client import Answer, Client, an_engine
+from tests.support.rehearsal import authorising
 from tests.support.visitor import (
     ANNAS,
     FAMILIES,
@@ -72,7 +74,7 @@ def test_every_step_of_a_consent(client: Client) -> None:
         assert [one["iban"] for one in access[kind]] == zuzanas[1:]
     (authorisation,) = authorisations(client).values()
     assert authorisation["method"] == "chip-zuzana"
-    assert (authorisation["scaStatus"], authorisation["psuId"]) == ("finalised", "zuzana")
+    assert (authorisation["status"], authorisation["psuId"]) == ("done", "zuzana")
 
 
 def test_with_psu_id_and_password(client: Client) -> None:
@@ -302,7 +304,7 @@ EVIL = "\"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}'&amp;"
 
 def test_everything_is_escaped(client: Client) -> None:
     change(client, "accounts", ANNAS[0], product=EVIL, name=EVIL)
-    change(client, "psus", "anna", name=EVIL, methods=[{"authenticationMethodId": EVIL, "name": EVIL}] * 2)
+    change(client, "psus", "anna", name=EVIL, methods=[{"id": EVIL, "name": EVIL}] * 2)
     visit = a_consent(client)
     other = a_payment(client, creditorName=EVIL, remittanceInformationUnstructured=EVIL)
     for id in authorisations(client):
@@ -342,9 +344,8 @@ def test_sessions(client: Client) -> None:
     assert client.get(inside.link.removeprefix("/s/ci-42")).status == 404
 
 
-def test_the_dialect_decides_how_long_a_page_lasts(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = client.engine.banks.default.sca_options
-    monkeypatch.setitem(options, "consent", {**options["consent"], "expires_after": 60})
+def test_the_dialect_decides_how_long_a_page_lasts(tmp_path: Path) -> None:
+    client = Client(an_engine(layers=authorising(tmp_path, of={"consent": {"expires_after": 60}})))
     visit = Visitor(client, f"/sca/consents?consent_id={facts.consent()}")
 
     visit.open()

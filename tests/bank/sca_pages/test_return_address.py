@@ -102,7 +102,7 @@ def test_each_ending_has_its_address(authorisation: dict[str, str | None], good:
     ],
 )
 def test_the_code_stands_in_the_query_before_the_fragment(address: str, expected: str) -> None:
-    assert return_address({"ok": address}, good=True, code="c&d") == expected
+    assert return_address({"ok": address}, good=True, code="c&d", name="confirmationCode") == expected
 
 
 def test_who_asks_is_the_host_or_the_apps_own_scheme() -> None:

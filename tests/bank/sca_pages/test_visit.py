@@ -145,7 +145,7 @@ def test_a_consent_that_was_signed_meanwhile(client: Client) -> None:
     visit.open()
     form = visit.page
     change(
-        client, "consents", visit.resource.rpartition("/")[2], consentStatus="valid", authorisationsSignedBy=["anna"]
+        client, "consents", visit.resource.rpartition("/")[2], status="authorised", authorisations_signed_by=["anna"]
     )
 
     visit.page = form

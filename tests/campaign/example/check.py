@@ -19,6 +19,8 @@ from app import BUGS, CANCELLED, IBANS, App
 
 _PREFIX = "XS2A_SANDBOX_"
 _WITHOUT_LIST = "closed-account-fails-list"
+ACCOUNT = "3d9a81b3-a47d-4130-8765-a9c0ff861b02"
+"""The id of the account that has the first of the IBANs."""
 
 
 class Psu:
@@ -40,11 +42,11 @@ class Psu:
     def wait(self, days: int) -> None:
         """Lets days pass, in which the bank books what was pending."""
         self._ask("POST", f"{self._url.path}/_sandbox/clock", {"move": f"{days}d"})
-        target = f"{self._url.path}/_sandbox/state/accounts/{IBANS[0]}"
+        target = f"{self._url.path}/_sandbox/state/accounts/{ACCOUNT}"
         account = json.loads(self._ask("GET", target)[2])
-        entries = account["transactions"]
-        booked = [{**entry, "valueDate": entry["bookingDate"]} for entry in entries["pending"]]
-        account["transactions"] = {**entries, "booked": booked + entries["booked"], "pending": []}
+        entries = account["entries"]
+        booked = [{**entry, "value_on": entry["booked_on"]} for entry in entries["pending"]]
+        account["entries"] = {**entries, "booked": booked + entries["booked"], "pending": []}
         self._ask("PUT", target, account)
 
     def _ask(self, method: str, target: str, body: Any = None) -> tuple[int, str, bytes]:

@@ -26,7 +26,7 @@ BASE = {
             method: GET
             path: /v1/consents/{consentId}
             handler: accounts.list
-            with: {links: {container: _links, members: {balances: /balances, transactions: /transactions}}}
+            with: {sca_days: 90, rights: true}
             respond: {body: "{{ result }}"}
         rules:
           - {id: first, match: {operation: list, query: {a: "1"}}, respond: {body: first}}
@@ -93,11 +93,9 @@ def test_an_entry_of_the_same_id_replaces_the_whole(tmp_path: Path) -> None:
 
 
 def test_options_are_changed_wherever_the_handler_is(tmp_path: Path) -> None:
-    text = "cassette: 1\nextends: base\nchanges: {options: {accounts.list: {links: {members: {balances: null}}}}}\n"
+    text = "cassette: 1\nextends: base\nchanges: {options: {accounts.list: {rights: null}}}\n"
     (operation,) = [o for o in engine(tmp_path, text).interface.operations.values() if o.id == "consent"]
-    assert operation.behaviour.options == {
-        "links": {"container": "_links", "members": {"transactions": "/transactions"}}
-    }
+    assert operation.behaviour.options == {"sca_days": 90}
 
 
 def test_one_extends_the_next(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_test_data_is_no_cassette_in_the_folder_of_a_dialect_alone(tmp_path):
-    (tmp_path / TESTDATA).write_text("testdata: 1\n")
+    (tmp_path / TESTDATA).write_text("testdata: 2\n")
     assert cassettes([[tmp_path]], SCHEMAS) == [[]]
     with pytest.raises(Unreadable):
         cassettes([[], [tmp_path]], SCHEMAS)

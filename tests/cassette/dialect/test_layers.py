@@ -10,7 +10,7 @@ MISTAKES = [
     # text of the cassette, line, column, code, what the text says
     (RULES + GET + "    respond: {body: 1}\n    sequence: [{body: 2}]\n", 3, 5, "behaviour", "sequence and respond"),
     (
-        RULES + GET + "    sequence: [{body: 2}]\n    handler: funds.confirm\n",
+        RULES + GET + "    sequence: [{body: 2}]\n    handler: token.revoke\n",
         3,
         5,
         "behaviour",
@@ -53,7 +53,7 @@ MISTAKES = [
     ),
     (RULES + "  - id: a\n    match: {operation: list, when: nope}\n    respond: {}\n", 4, 36, "expression", "nope"),
     (RULES + GET + "    handler: accounts.lsit\n    respond: {}\n", 5, 14, "unknown-handler", "'accounts.list'"),
-    (RULES + "  - id: a\n    match: {path: /x}\n    handler: funds.confirm\n", 5, 14, "behaviour", "respond"),
+    (RULES + "  - id: a\n    match: {path: /x}\n    handler: token.revoke\n", 5, 14, "behaviour", "respond"),
     (RULES + GET + "    respond: {error: format-eror}\n", 5, 22, "unknown-error", "'format-error'"),
     (
         RULES + GET + "    respond:\n      - {when: query.a, body: 1}\n      - {error: format-eror}\n",
@@ -82,7 +82,7 @@ MISTAKES = [
     (RULES + GET + "    respond: {fault: resett}\n", 5, 22, "wrong-value", "reset"),
     (RULES + GET + "    respond: {delay: soon}\n", 5, 22, "wrong-value", "soon"),
     (OPERATIONS + "  - {id: a, method: GET, path: /a}\n", 3, 5, "behaviour", "handler"),
-    (OPERATIONS + "  - {id: a, method: GET, path: /a, handler: funds.confirm}\n", 3, 45, "behaviour", "respond"),
+    (OPERATIONS + "  - {id: a, method: GET, path: /a, handler: token.revoke}\n", 3, 45, "behaviour", "respond"),
     (
         OPERATIONS + "  - id: a\n    method: GET\n    path: '/{x}'\n    otherwise: {x: internl}\n    respond: {}\n",
         *(6, 20, "unknown-error", "'internal'"),
@@ -91,7 +91,7 @@ MISTAKES = [
     ("cassette: 1\nevery_error: {schema: eror, body: 1}\n", 2, 23, "unknown-schema", "eror"),
     ("cassette: 2\n", 1, 11, "wrong-value", "1"),
     ("rules: []\ncassette: 1\n", 1, 1, "no-cassette", "cassette: 1"),
-    ("testdata: 1\n", 1, 1, "no-cassette", "--testdata"),
+    ("testdata: 2\n", 1, 1, "no-cassette", "--testdata"),
     ("- 1\n", 1, 1, "no-cassette", "cassette: 1"),
     ("", 1, 1, "no-cassette", "cassette: 1"),
     ("cassette: 1\nrules: [\n", 3, 1, "syntax", "rules"),

@@ -72,31 +72,31 @@ def test_other_layers_than_quirks_have_no_name_among_them(tmp_path: Path) -> Non
 
 
 def test_a_layer_changes_the_options_of_one_operation(tmp_path: Path) -> None:
-    change = "cassette: 1\nchanges: {operations: {start-payment-authorisation: {with: {sca: embedded}}}}\n"
+    change = "cassette: 1\nchanges: {operations: {initiate-payment: {with: {executed: ACSC}}}}\n"
     interface = read(tmp_path, change)
-    assert options(interface, "start-payment-authorisation")["sca"] == "embedded"
-    assert options(interface, "start-consent-authorisation")["sca"] == "redirect"
+    assert options(interface, "initiate-payment")["executed"] == "ACSC"
+    assert "executed" not in (options(interface, "initiate-bulk-payment") or {})
 
 
 OWN = """\
 operations:
-  - id: start-payment-authorisation
+  - id: initiate-payment
     method: POST
-    path: /v1/{service}/{product}/{paymentId}/authorisations
-    handler: authorisations.start
-    with: {family: payment, sca: redirect, expires_after: 3, decides_after: 2, confirmation: false}
+    path: /v1/payments/{product}
+    handler: payments.initiate
+    input: {service: payments}
     respond: {status: 201, body: "{{ result }}"}
 """
 
 
 def test_a_layer_does_not_change_an_operation_that_it_has_itself(tmp_path: Path) -> None:
-    change = "cassette: 1\nchanges: {operations: {start-payment-authorisation: {with: {attempts: 7}}}}\n"
+    change = "cassette: 1\nchanges: {operations: {initiate-payment: {with: {executed: ACCC}}}}\n"
     with pytest.raises(Unreadable) as failure:
         read(tmp_path, change + OWN)
     (problem,) = failure.value.problems
     assert "is in the same layer" in problem.text
     assert (problem.code, problem.line) == ("extends", 2)
-    assert options(read(tmp_path, "cassette: 1\n" + OWN, change), "start-payment-authorisation")["attempts"] == 7
+    assert options(read(tmp_path, "cassette: 1\n" + OWN, change), "initiate-payment")["executed"] == "ACCC"
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,10 @@ def test_a_layer_does_not_change_an_operation_that_it_has_itself(tmp_path: Path)
         ("{operations: {account-transactions: {path: /v1/x}}}", "a layer changes options and the `with` of operations"),
         ("{operations: {account-transactions: {with: [1]}}}", "must be a mapping"),
         ("{operations: {account-transactions: {with: null}}}", "must be a mapping, not null"),
-        ("{operations: {start-payment-authorisation: {with: {expires_after: null}}}}", "needs the key expires_after"),
-        ("{options: {authorisations.start: {expires_after: null}}}", "needs the key expires_after"),
-        ("{operations: {start-payment-authorisation: {with: {page: 'p?{x}'}}}}", "nothing is filled in for {x} here"),
-        ("{options: {authorisations.start: {page: 'p?{x}'}}}", "nothing is filled in for {x} here"),
+        ("{operations: {create-consent: {with: {status: null}}}}", "needs the key status"),
+        ("{options: {consents.create: {status: null}}}", "needs the key status"),
+        ("{operations: {start-payment-authorisation: {with: {sca: oauth}}}}", "in the section authorisation"),
+        ("{options: {authorisations.start: {attempts: 1}}}", "in the section authorisation"),
     ],
 )
 def test_a_change_that_cannot_be_is_told_where_it_stands(tmp_path: Path, change: str, words: str) -> None:
@@ -125,13 +125,13 @@ def test_a_change_that_cannot_be_is_told_where_it_stands(tmp_path: Path, change:
 
 
 def test_a_null_for_the_layers_below_leaves_the_entries_of_the_layer_as_they_are(tmp_path: Path) -> None:
-    change = "cassette: 1\nchanges: {options: {authorisations.start: {attempts: null, page: null}}}\n"
+    change = "cassette: 1\nchanges: {options: {payments.initiate: {executed: null, bulk: null}}}\n"
     interface = read(tmp_path, change + OWN)
-    assert options(interface, "start-payment-authorisation").keys().isdisjoint({"attempts", "page"})
-    assert "page" not in options(interface, "start-consent-authorisation")
+    assert options(interface, "initiate-payment").keys().isdisjoint({"executed", "bulk"})
+    assert "bulk" not in options(interface, "initiate-bulk-payment")
 
 
-ALL_THREE = "{options: {authorisations.start: {attempts: 3}}}"
+ALL_ACCC = "{options: {payments.initiate: {executed: ACCC}}}"
 
 
 def of_two_files(directory: Path, first: str, second: str) -> Interface:
@@ -140,20 +140,20 @@ def of_two_files(directory: Path, first: str, second: str) -> Interface:
 
 
 def test_the_order_of_files_does_not_decide(tmp_path: Path) -> None:
-    both = ("{operations: {start-payment-authorisation: {with: {attempts: 2}}}}", ALL_THREE)
+    both = ("{operations: {initiate-payment: {with: {executed: ACSC}}}}", ALL_ACCC)
     for number, pair in enumerate((both, both[::-1])):
         interface = of_two_files(tmp_path / str(number), *pair)
-        assert options(interface, "start-payment-authorisation")["attempts"] == 2
-        assert options(interface, "start-consent-authorisation")["attempts"] == 3
+        assert options(interface, "initiate-payment")["executed"] == "ACSC"
+        assert options(interface, "initiate-bulk-payment")["executed"] == "ACCC"
 
 
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (ALL_THREE, "{options: {authorisations.start: {attempts: 2}}}"),
+        (ALL_ACCC, "{options: {payments.initiate: {executed: ACSC}}}"),
         (
-            "{operations: {start-payment-authorisation: {with: {attempts: 3}}}}",
-            "{operations: {start-payment-authorisation: {with: {attempts: 2}}}}",
+            "{operations: {initiate-payment: {with: {executed: ACSC}}}}",
+            "{operations: {initiate-payment: {with: {executed: ACCC}}}}",
         ),
     ],
 )
@@ -167,7 +167,7 @@ def test_two_files_of_a_layer_do_not_change_one_option(tmp_path: Path, first: st
 
 def test_two_files_of_a_layer_change_different_options(tmp_path: Path) -> None:
     """Also where one of them takes an option out, and where both say the same."""
-    change = "{options: {authorisations.start: {attempts: 3, page: null}}}"
-    interface = of_two_files(tmp_path, change, "{options: {authorisations.start: {page: null, sca: embedded}}}")
-    assert options(interface, "start-payment-authorisation")["attempts"] == 3
-    assert options(interface, "start-payment-authorisation")["sca"] == "embedded"
+    change = "{options: {payments.initiate: {executed: ACSC, bulk: null}}}"
+    interface = of_two_files(tmp_path, change, "{options: {payments.initiate: {bulk: null, business_days: T2}}}")
+    assert options(interface, "initiate-payment")["executed"] == "ACSC"
+    assert options(interface, "initiate-payment")["business_days"] == "T2"

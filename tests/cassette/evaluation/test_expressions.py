@@ -5,6 +5,7 @@ import pytest
 
 from xs2a_sandbox.cassette.evaluation.expressions import (
     RESULT_ROOTS,
+    chains,
     compile_condition,
     compile_text,
     compile_value,
@@ -280,6 +281,11 @@ def test_of_two_times_the_earlier_one_is_less(text, expected):
         ("{{ new_id('PAY') }}", "'{digits:12}'"),
         ("{{ new_id(form='{uuid}') }}", "takes a form"),
         ("{{ today ~ '' }}", "today()"),
+        ("{{ jwt }}", "write jwt()"),
+        ("{{ jwt() }}", "called as jwt(text)"),
+        ("{{ jwt(body.a, body.b) }}", "called as jwt(text)"),
+        ("{{ verifies(body.a) }}", "called as verifies(text, keys)"),
+        ("{{ verifies(text=body.a, keys=body.b) }}", "called as verifies(text, keys)"),
         ("{{ }}", ""),
         ("{{ body.x", ""),
         ("{{ body. }}", ""),
@@ -450,3 +456,27 @@ def test_lists_made_of_lists_are_bounded():
 def test_the_whole_state_is_refused_as_a_value(text: str) -> None:
     with pytest.raises(ExpressionError, match="name a collection and an id"):
         compile_text(text)
+
+
+@pytest.mark.parametrize("text", ["{{ headers['Consent-ID'] }}", "{{ headers.WHO ~ 'x' }}", "{{ headers['A'].B }}"])
+def test_names_of_headers_are_looked_up_in_lower_case(text):
+    (root, keys), *_ = chains(text)
+    assert (root, keys[0]) == ("headers", keys[0].lower())
+    headers = {"consent-id": "c", "who": "w", "a": {"B": 1}}
+    assert render(compile_text(text), {"headers": headers}) in ("c", "wx", 1)
+
+
+@pytest.mark.parametrize("text", ["{{ token.scope }}", "{{ token.scope ~ '' }}", "{{ 'ais' if token }}"])
+def test_roots_on_demand_are_computed_where_they_are_looked_at(text):
+    looks = []
+
+    def token():
+        looks.append(1)
+        return {"scope": "ais"}
+
+    assert render(compile_text(text), {"token": token}) == "ais"
+    assert looks == [1]
+    assert render(compile_text(text), {"token": lambda: None}) in (None, "")
+    assert render(compile_text(text), {}) in (None, "")
+    assert render(compile_text("{{ path.a }}"), {"token": token, "path": {"a": 1}}) == 1
+    assert looks == [1]

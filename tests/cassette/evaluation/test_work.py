@@ -190,3 +190,11 @@ def test_a_sandbox_under_such_requests_answers_and_stops(cases: Path, tmp_path: 
         for one in asking:
             one.join()
         process.stop()
+
+
+def test_to_ask_for_the_kind_of_a_value_costs_nothing_of_what_is_inside() -> None:
+    work = Work()
+    compiled = compile_text("{{ body if body is not none }}")
+    assert callable(compiled)
+    compiled({"body": [["x" * 1000]] * 5000, WORK: work})
+    assert BUDGET - work.left < 6000

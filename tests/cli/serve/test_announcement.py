@@ -57,7 +57,7 @@ def test_configured_hosts_and_base_path_are_used() -> None:
 def test_without_a_valid_consent_there_is_nothing_to_try() -> None:
     assert "curl" not in announcement(Settings(), ADDRESSES, "", None)
     assert find_valid_consent({}) is None
-    assert find_valid_consent({"consents": {"a": {"role": "expired"}, "b": {"role": "valid"}}}) == "b"
+    assert find_valid_consent({"consents": {"a": {"role": "expired"}, "b": {"role": "authorised"}}}) == "b"
 
 
 def test_real_banks_are_named_with_their_modes() -> None:

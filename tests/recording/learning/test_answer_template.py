@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from xs2a_sandbox.cassette.dialect.things import default_things
 from xs2a_sandbox.cassette.evaluation.expressions import RESULT_ROOTS, compile_value, render
 from xs2a_sandbox.features.derive.learning.answer_template import Sample, Template, Usual
 
 USUAL = Usual(
     {
-        "consentStatus": "{{ result.consentStatus }}",
+        "consentStatus": "{{ wire('consent', result.status) }}",
         "scaMethods": "{{ result.scaMethods }}",
         "psuMessage": "{{ 'Confirm.' if result.scaMethods }}",
         "_links": {
@@ -20,6 +21,7 @@ USUAL = Usual(
         },
     },
     {},
+    things=default_things(),
 )
 NEXT: dict[str, Any] = {"next": []}
 
@@ -34,6 +36,7 @@ def value_of(template: Any, **result: Any) -> Any:
         "session": {"url": "http://s"},
         "path": {"product": "giro"},
         "body": {"a": 7},
+        "wire": lambda thing, state: state,
     }
     return render(value, roots)
 
@@ -74,20 +77,20 @@ def test_members_that_go_with_a_state_come_with_it(states: list[str]) -> None:
     template = learned(*(sample(of(state), state=state) for state in states))
     assert not template.unknown
     for state in states:
-        assert value_of(template.value, consentStatus=state) == of(state)
+        assert value_of(template.value, status=state) == of(state)
 
 
 def test_a_text_that_goes_with_a_state_changes_with_it() -> None:
     bodies = {state: {"consentStatus": state, "text": f"it is {state}"} for state in ("received", "valid")}
     template = learned(*(sample(body, state=state) for state, body in bodies.items()))
-    assert value_of(template.value, consentStatus="valid") == bodies["valid"]
+    assert value_of(template.value, status="valid") == bodies["valid"]
 
 
 def test_states_are_said_in_the_banks_words() -> None:
-    usual = Usual(USUAL.body, {}, {"received": "pending"})
+    usual = Usual(USUAL.body, {}, {"received": "pending"}, default_things())
     template = learned(sample({"consentStatus": "pending"}, state="received"), usual=usual)
-    assert value_of(template.value, consentStatus="received") == {"consentStatus": "pending"}
-    assert value_of(template.value, consentStatus="rejected") == {"consentStatus": "rejected"}
+    assert value_of(template.value, status="received") == {"consentStatus": "pending"}
+    assert value_of(template.value, status="rejected") == {"consentStatus": "rejected"}
 
 
 def test_what_the_handler_returns_stays_so() -> None:

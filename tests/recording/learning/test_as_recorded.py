@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from tests.recording.learning.test_recognised_exchange import OPERATIONS
+from tests.recording.learning.test_recognised_exchange import INTERFACE
 from tests.support.taping import taped
 from xs2a_sandbox.features.derive.learning.as_recorded import as_recorded
 from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_exchanges
 from xs2a_sandbox.http.exchange import Exchange
 
-VALID = "state.consents[headers['consent-id']].consentStatus == 'valid'"
+VALID = "state.consents[headers['consent-id']].status == 'authorised'"
 
 
 def rules(*entries: Exchange, consents: tuple[str, ...] = ("c-1",)) -> list[dict[str, Any]]:
     places = [f"tape, exchange {number}" for number in range(1, len(entries) + 1)]
-    return [one.value for one in as_recorded(recognise_exchanges(places, entries, OPERATIONS), consents)]
+    return [one.value for one in as_recorded(recognise_exchanges(places, entries, INTERFACE), consents)]
 
 
 def balances(account: str, amount: int, consent: str = "c-1") -> Exchange:

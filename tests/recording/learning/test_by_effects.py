@@ -19,35 +19,37 @@ from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_
     [
         ("create-consent", "/v1/consents", "consents"),
         ("initiate-payment", "/v1/payments/sepa-credit-transfers", "payments"),
+        ("initiate-bulk-payment", "/v1/bulk-payments/sepa-credit-transfers", "payments"),
+        ("initiate-periodic-payment", "/v1/periodic-payments/sepa-credit-transfers", "payments"),
     ],
 )
 def test_nothing_of_a_handler_is_left(base: str, id: str, target: str, state: str) -> None:
-    operations = layers.read([[bundled("cassettes") / base]], SCHEMAS, NAMED).operations
+    interface = layers.read([[bundled("cassettes") / base]], SCHEMAS, NAMED)
+    operations = interface.operations
     entry = taped(target, {}, "POST", headers=ID, body={"access": {}, "validUntil": "2020-01-01"})
-    exchanges = recognise_exchanges(["tape, exchange 1"], [entry], [operations[id]])
-    made = by_effects(operations[id], {}, exchanges, operations, ids=None)
+    exchanges = recognise_exchanges(["tape, exchange 1"], [entry], interface)
+    made = by_effects(operations[id], {}, exchanges, ids=None)
     assert "result." not in write_exactly(made)
     assert (made["handler"], made["with"]) == (None, None)
     assert made["effects"][0]["set"] == f"state.{state}[let.id]"
     assert made["effects"][1]["do"] == "begin-authorisation"
-    assert "{service}" not in made["effects"][1]["with"]["page"]
 
 
 def test_a_day_that_is_over_is_taken_only_where_the_bank_has_taken_one() -> None:
-    operations = layers.read([[bundled("cassettes") / "xs2a-1.84"]], SCHEMAS, NAMED).operations
-    own = operations["create-consent"]
+    interface = layers.read([[bundled("cassettes") / "xs2a-1.84"]], SCHEMAS, NAMED)
+    own = interface.operations["create-consent"]
     until = {}
     for day in ("2020-01-01", "2999-01-01"):
         entry = taped("/v1/consents", {}, "POST", headers=ID, body={"access": {}, "validUntil": day})
-        made = by_effects(own, {}, recognise_exchanges(["tape, exchange 1"], [entry], [own]), operations, ids=None)
-        until[day] = made["effects"][0]["to"]["validUntil"]
+        made = by_effects(own, {}, recognise_exchanges(["tape, exchange 1"], [entry], interface), ids=None)
+        until[day] = made["effects"][0]["to"]["valid_until"]
     assert until["2020-01-01"] != until["2999-01-01"] == "{{ body.validUntil or today(90) }}"
 
 
 @pytest.mark.parametrize(("ids", "id"), [(None, "{{ uuid() }}"), ("C-{digits:6}", "{{ new_id('C-{digits:6}') }}")])
 def test_ids_have_the_form_that_the_bank_gives_them(ids: str | None, id: str) -> None:
-    operations = layers.read([[bundled("cassettes") / "xs2a-1.84"]], SCHEMAS, NAMED).operations
-    own = operations["create-consent"]
+    interface = layers.read([[bundled("cassettes") / "xs2a-1.84"]], SCHEMAS, NAMED)
+    own = interface.operations["create-consent"]
     entry = taped("/v1/consents", {}, "POST", headers=ID, body={"access": {}})
-    exchanges = recognise_exchanges(["tape, exchange 1"], [entry], [own])
-    assert by_effects(own, {}, exchanges, operations, ids)["let"]["id"] == id
+    exchanges = recognise_exchanges(["tape, exchange 1"], [entry], interface)
+    assert by_effects(own, {}, exchanges, ids)["let"]["id"] == id

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.recording.learning.test_courses import learned as courses_of
-from tests.recording.learning.test_recognised_exchange import OPERATIONS
+from tests.recording.learning.test_recognised_exchange import INTERFACE, OPERATIONS
 from tests.support.taping import taped
 from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank.handlers.table import NAMED
@@ -17,7 +17,7 @@ ID = [("X-Request-ID", "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"), ("PSU-IP-Address
 def learned(operation: str, *entries: Exchange) -> OperationChange:
     """The change of one operation, of all that was recorded."""
     places = [f"tape, exchange {number}" for number in range(1, len(entries) + 1)]
-    exchanges = recognise_exchanges(places, entries, OPERATIONS)
+    exchanges = recognise_exchanges(places, entries, INTERFACE)
     makers = {id: one for one in exchanges for id in one.made.values()}
     (own,) = (one for one in OPERATIONS if one.id == operation)
     of_it = [one for one in exchanges if one.operation is own]
@@ -78,13 +78,13 @@ def test_status_headers_and_links_are_the_banks() -> None:
     entry = taped("/v1/consents", answer, "POST", status=201, headers=ID, body={"a": 1}, answer_headers=headers)
     (respond,) = learned("create-consent", entry).value["respond"]
     assert respond["status"] == 201
-    assert respond["headers"] == {"Location": "{{ session.url }}/psd2/v1/consents/{{ result.consentId }}"}
-    assert respond["body"]["_links"] == {"self": "/b/v1/consents/{{ result.consentId }}"}
+    assert respond["headers"] == {"Location": "{{ session.url }}/psd2/v1/consents/{{ result.id }}"}
+    assert respond["body"]["_links"] == {"self": "/b/v1/consents/{{ result.id }}"}
 
 
 def test_data_keep_the_documented_shape_with_the_banks_habit_of_nulls() -> None:
     (bare,) = learned("account-list", taped("/v1/accounts", {"accounts": [{"iban": "x"}]}, headers=ID)).value["respond"]
-    assert bare == {"nulls": "drop", "body": {"accounts": "{{ result.accounts }}"}}
+    assert bare == {"nulls": "drop", "body": {"accounts": {"each": "{{ result.accounts }}", "shape": "account"}}}
     document = learned("account-list", taped("/v1/accounts", {"accounts": [{"bic": None}]}, headers=ID))
     assert "respond" not in document.value
 

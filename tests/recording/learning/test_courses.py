@@ -2,21 +2,26 @@
 
 import pytest
 
-from tests.recording.learning.test_recognised_exchange import OPERATIONS
+from tests.recording.learning.test_recognised_exchange import INTERFACE
 from tests.support.taping import taped
 from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, PAYMENT, SCA
+from xs2a_sandbox.cassette.dialect.states import default_states
 from xs2a_sandbox.features.derive.learning.courses import StateSequences, courses
 from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_exchanges
 from xs2a_sandbox.http.exchange import Exchange
 
 MACHINES = {"consent": CONSENT, "payment": PAYMENT, "basket": BASKET, "authorisation": SCA}
+WORDS = default_states()
 BEGINNINGS = {"consent": "received", "payment": "RCVD", "basket": "RCVD"}
 
 
 def learned(*entries: Exchange) -> StateSequences:
     places = [f"tape, exchange {number}" for number in range(1, len(entries) + 1)]
-    arrows = {thing: machine.arrows for thing, machine in MACHINES.items()}
-    return courses(recognise_exchanges(places, entries, OPERATIONS), arrows, BEGINNINGS)  # type: ignore[arg-type]
+    arrows = {
+        thing: {(WORDS.word(thing, before), WORDS.word(thing, to)) for before, to in machine.arrows}
+        for thing, machine in MACHINES.items()
+    }
+    return courses(recognise_exchanges(places, entries, INTERFACE), arrows, BEGINNINGS)  # type: ignore[arg-type]
 
 
 def consent(*words: str) -> list[Exchange]:

@@ -10,11 +10,12 @@ from xs2a_sandbox.cassette.dialect import layers
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 from xs2a_sandbox.http.exchange import Exchange
 
-OPERATIONS = layers.read([[bundled("cassettes") / "xs2a-1.84"]], SCHEMAS, NAMED).operations.values()
+INTERFACE = layers.read([[bundled("cassettes") / "xs2a-1.84"]], SCHEMAS, NAMED)
+OPERATIONS = INTERFACE.operations.values()
 
 
 def one(entry: Exchange) -> RecognisedExchange:
-    (only,) = recognise_exchanges(["a.har.jsonl, exchange 1"], [entry], OPERATIONS)
+    (only,) = recognise_exchanges(["a.har.jsonl, exchange 1"], [entry], INTERFACE)
     return only
 
 
@@ -43,9 +44,9 @@ def test_what_the_dialect_does_not_have_is_no_operation_of_it(target: str) -> No
 
 
 def test_ids_are_made_by_answers_that_give_them_out() -> None:
-    assert one(taped("/v1/consents", {"consentId": "c-1"}, "POST", status=201)).made == {"consentId": "c-1"}
+    assert one(taped("/v1/consents", {"consentId": "c-1"}, "POST", status=201)).made == {"consent": "c-1"}
     assert one(taped("/v1/consents/c-1", {"consentId": "c-1"}, "PUT")).made == {}
     assert one(taped("/v1/consents", {"consentId": "c-1"}, "POST", status=400)).made == {}
     assert one(taped("/v1/consents/c-1/authorisations", {"consentId": "c-1", "authorisationId": "a"}, "POST")).made == {
-        "authorisationId": "a"
+        "authorisation": "a"
     }

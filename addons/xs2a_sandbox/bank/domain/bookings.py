@@ -7,15 +7,16 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 from xs2a_sandbox.bank.domain.access import strip_reference
-from xs2a_sandbox.bank.domain.schedule import days, standing_order
-from xs2a_sandbox.bank.domain.signing import MOVING
+from xs2a_sandbox.bank.domain.accounts import with_id
+from xs2a_sandbox.bank.domain.schedule import STANDING, days, standing_order
+from xs2a_sandbox.bank.domain.signing import MOVING, payer_of
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import beginning
 from xs2a_sandbox.state import Document
 
 _CENT = Decimal("0.01")
-_AVAILABLE = "forwardAvailable"
-_COVERING = (_AVAILABLE, "interimAvailable", "expected", "interimBooked", "closingBooked", "openingBooked")
+_AVAILABLE = "FWAV"
+_COVERING = (_AVAILABLE, "ITAV", "XPCD", "ITBD", "CLBD", "OPBD")
 """The types of balances that can tell what may be paid, the best first."""
 
 
@@ -36,7 +37,7 @@ class Movement:
         return self.order[0]
 
 
-def movements(call: Call, iban: str, account: Mapping[str, Any]) -> list[Movement]:
+def movements(call: Call, account: Mapping[str, Any]) -> list[Movement]:
     """All that authorised payments have done to the account, and the next thing each will do; newest first."""
     if call.static or not (moving := call.state.own(MOVING)):
         return []
@@ -44,43 +45,41 @@ def movements(call: Call, iban: str, account: Mapping[str, Any]) -> list[Movemen
     moved = []
     for id in moving:
         payment = call.state.get("payments", id)
-        if payment is None or "authorised" not in payment:
+        if payment is None or "authorised_on" not in payment:
             continue
-        until = max(today, date.fromisoformat(payment.get("bookedUntil") or payment["authorised"]))
+        until = max(today, date.fromisoformat(payment.get("booked_until") or payment["authorised_on"]))
         for day in _until_next(payment, until):
             order = (day, _instant(payment, day), payment.get("sequence", 0))
-            for name, amount, entry in _amounts(call, payment, iban, account["currency"]):
+            for name, amount, entry in _amounts(call, payment, account):
                 record = _record(call, payment, entry, day, (account["currency"], amount))
-                moved.append(
-                    Movement(order, day > until, amount, {"transactionId": f"{id}-{day:%Y%m%d}-{name}", **record})
-                )
+                moved.append(Movement(order, day > until, amount, {"id": f"{id}-{day:%Y%m%d}-{name}", **record}))
     return sorted(moved, key=lambda movement: movement.order, reverse=True)
 
 
-def standing_orders(call: Call, iban: str) -> list[Document]:
+def standing_orders(call: Call, account: str) -> list[Document]:
     """The periodic payments from the account that somebody has authorised and that execute again; newest first."""
     if call.static or not (moving := call.state.own(MOVING)):
         return []
     today, orders = call.clock.today(), []
     for id in moving:
         payment = call.state.get("payments", id)
-        if payment is None or payment["service"] != "periodic-payments" or payment["debtorAccount"]["iban"] != iban:
+        if payment is None or payment.get("kind") != STANDING or payer_of(payment) != account:
             continue
         following = next((day for day in _until_next(payment, today) if day > today), None)
-        if "authorised" not in payment or "cancelled" in payment or following is None:
+        if "authorised_on" not in payment or "cancelled_on" in payment or following is None:
             continue
-        (entry,) = entries(payment)
-        sent = entry["instructedAmount"]
+        (entry,) = payment["parts"]
+        sent = entry["amount"]
         record = _record(call, payment, entry, following, (sent["currency"], -Decimal(sent["amount"])))
-        details = {"additionalInformationStructured": {"standingOrderDetails": standing_order(payment)}}
-        undated = {name: value for name, value in record.items() if name not in ("bookingDate", "valueDate")}
-        orders.append((payment.get("sequence", 0), {"transactionId": f"{id}-order", **undated, **details}))
+        undated = {name: value for name, value in record.items() if name not in ("booked_on", "value_on")}
+        order = {"id": f"{id}-order", **undated, "standing_order": standing_order(payment)}
+        orders.append((payment.get("sequence", 0), order))
     return [order for _, order in sorted(orders, key=lambda pair: pair[0], reverse=True)]
 
 
 def _instant(payment: Mapping[str, Any], day: date) -> datetime:
     """The moment when it is booked: that of the last signature if that is on this day, else when the day begins."""
-    authorised = datetime.fromisoformat(payment.get("authorisedAt", "1970-01-01T00:00:00+00:00"))
+    authorised = datetime.fromisoformat(payment.get("authorised_at", "1970-01-01T00:00:00+00:00"))
     return max(beginning(day), authorised)
 
 
@@ -89,7 +88,7 @@ def keep_booked(call: Call) -> None:
     today = call.clock.today().isoformat()
     for id in call.state.own(MOVING):
         if payment := call.state.get("payments", id):
-            call.state.put("payments", id, {**payment, "bookedUntil": max(today, payment.get("bookedUntil", ""))})
+            call.state.put("payments", id, {**payment, "booked_until": max(today, payment.get("booked_until", ""))})
 
 
 def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document]:
@@ -105,27 +104,37 @@ def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document
     return [
         {
             **balance,
-            "balanceAmount": {
-                **balance["balanceAmount"],
+            "amount": {
+                **balance["amount"],
                 "amount": str(
-                    Decimal(balance["balanceAmount"]["amount"])
-                    + (booked + leaving if balance["balanceType"] == _AVAILABLE else booked)
+                    Decimal(balance["amount"]["amount"])
+                    + (booked + leaving if balance["type"] == _AVAILABLE else booked)
                 ),
             },
-            "referenceDate": max(balance.get("referenceDate", ""), day) or None,
+            "reference_date": max(balance.get("reference_date", ""), day) or None,
         }
         for balance in account["balances"]
     ]
 
 
-def compute_available(call: Call, iban: str, account: Mapping[str, Any]) -> Decimal:
+def compute_available(call: Call, id: str, account: Mapping[str, Any]) -> Decimal:
     """The money that can be paid from the account, in its currency."""
-    return Decimal(find_covering_amount(balances(account, movements(call, iban, account))) or "0")
+    account = with_id(id, account)
+    return Decimal(find_covering_amount(balances(account, movements(call, account))) or "0")
+
+
+def covers(call: Call, iban: str, payment: Mapping[str, Any]) -> bool:
+    """Tells if the account has the money for the payment."""
+    account = call.state.get("accounts", iban) or {}
+    sent = [part["amount"] for part in payment.get("parts") or ()]
+    amounts = [convert(call, Decimal(money["amount"]), money["currency"], account["currency"]) for money in sent]
+    total = sum((amount for amount in amounts if amount is not None), Decimal())
+    return None not in amounts and total <= compute_available(call, iban, account)
 
 
 def find_covering_amount(balances: Iterable[Mapping[str, Any]]) -> str | None:
     """The amount of the balance that tells what may be paid."""
-    held = {balance["balanceType"]: balance["balanceAmount"] for balance in balances}
+    held = {balance["type"]: balance["amount"] for balance in balances}
     return next((held[kind]["amount"] for kind in _COVERING if kind in held), None)
 
 
@@ -141,7 +150,7 @@ def convert(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | No
 
 def _until_next(payment: Mapping[str, Any], today: date) -> Iterator[date]:
     """The days it has executed on and, unless it was cancelled, the next one."""
-    cancelled = payment.get("cancelled")
+    cancelled = payment.get("cancelled_on")
     for day in days(payment):
         if cancelled and day.isoformat() >= cancelled:
             return
@@ -150,76 +159,53 @@ def _until_next(payment: Mapping[str, Any], today: date) -> Iterator[date]:
             return
 
 
-def entries(payment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The payments in it, each with its creditor, its amount and what is said of it."""
-    request = payment.get("request", payment)
-    if "creditorIban" in request:
-        return [_of_arrays(request, position) for position, _ in enumerate(request["amount"])]
-    if "instructedAmount" not in request and isinstance(request.get("payments"), list):
-        return list(request["payments"])
-    creditor = request.get("creditorAccount") or payment.get("creditorAccount")
-    return [{**request, "creditorAccount": creditor, "instructedAmount": payment["instructedAmount"]}]
-
-
-def _of_arrays(request: Mapping[str, Any], position: int) -> Mapping[str, Any]:
-    """One of the payments of parallel arrays, with the members that a single one has."""
-    lists = {name: value for name, value in request.items() if isinstance(value, list) and position < len(value)}
-    own = {**request, **{name: value[position] for name, value in lists.items()}}
-    amount = {"currency": own["amountCurrency"], "amount": own["amount"]}
-    return {**own, "creditorAccount": {"iban": own["creditorIban"]}, "instructedAmount": amount}
-
-
 def _amounts(
-    call: Call, payment: Mapping[str, Any], iban: str, currency: str
+    call: Call, payment: Mapping[str, Any], account: Mapping[str, Any]
 ) -> Iterator[tuple[str, Decimal, Mapping[str, Any]]]:
     """Each entry of the payment that touches the account: its name, its amount in the account's currency, and itself.
 
     What leaves is one sum for each currency, where the TPP prefers to have a bulk booked as a batch.
     """
-    leaves = payment["debtorAccount"]["iban"] == iban
+    leaves, currency, iban = payer_of(payment) == account["id"], account["currency"], account.get("iban")
     sums: dict[str, tuple[int, Decimal]] = {}
-    for position, entry in enumerate(entries(payment)):
-        sent = entry["instructedAmount"]
+    for position, entry in enumerate(payment.get("parts") or ()):
+        sent = entry["amount"]
         value = convert(call, Decimal(sent["amount"]), sent["currency"], currency)
         if value is None:
             continue
         value = value if sent["currency"] == currency else value.quantize(_CENT, ROUND_HALF_EVEN)
-        if leaves and _is_batch(payment):
+        if leaves and payment.get("batch"):
             number, total = sums.get(sent["currency"], (0, Decimal()))
             sums[sent["currency"]] = number + 1, total + value
         elif leaves:
             yield f"{position}", -value, entry
-        if (entry.get("creditorAccount") or {}).get("iban") == iban:
+        if iban and ((entry.get("creditor") or {}).get("account") or {}).get("iban") == iban:
             yield f"{position}-in", value, entry
     for name, (number, total) in sums.items():
-        yield f"batch-{name}", -total, {"batchIndicator": True, "batchNumberOfTransactions": number}
-
-
-def _is_batch(payment: Mapping[str, Any]) -> bool:
-    request = payment.get("request", payment)
-    return "payments" in request and str(request.get("batchBookingPreferred")).lower() == "true"
+        yield f"batch-{name}", -total, {"batch": True, "batch_size": number}
 
 
 def _record(
     call: Call, payment: Mapping[str, Any], entry: Mapping[str, Any], day: date, money: tuple[str, Decimal]
 ) -> Document:
-    """A transaction as it is listed (spec 2.8), but for its id."""
+    """An entry of an account, but for its id."""
     currency, amount = money
-    debtor = payment["debtorAccount"]["iban"]
-    account = call.state.get("accounts", debtor) or {}
-    creditor = entry.get("creditorAccount") or {}
+    debtor = payer_of(payment)
+    account = (call.state.get("accounts", debtor) if debtor else None) or {}
+    creditor = entry.get("creditor") or {}
+    paid_to = creditor.get("account") or {}
     return {
-        "endToEndId": entry.get("endToEndIdentification") or entry.get("e2eIdentification") or None,
-        "creditorId": entry.get("creditorId") or "",
-        "bookingDate": day.isoformat(),
-        "valueDate": None if day > call.clock.today() else day.isoformat(),
-        "transactionAmount": {"currency": currency, "amount": str(amount)},
-        "creditorName": entry.get("creditorName") or "",
-        "debtorName": account.get("ownerName") or account.get("name", ""),
-        "creditorAccount": {"iban": creditor["iban"]}
-        if creditor.get("iban")
-        else {"iban": None, **strip_reference(creditor)},
-        "debtorAccount": {"iban": debtor},
-        "remittanceInformationUnstructured": entry.get("remittanceInformationUnstructured") or "",
-        **{name: entry[name] for name in ("batchIndicator", "batchNumberOfTransactions") if name in entry},
+        "end_to_end_id": entry.get("end_to_end_id"),
+        "creditor_id": creditor.get("id") or "",
+        "booked_on": day.isoformat(),
+        "value_on": None if day > call.clock.today() else day.isoformat(),
+        "amount": {"currency": currency, "amount": str(amount)},
+        "creditor_name": creditor.get("name") or "",
+        "debtor_name": account.get("owner_name") or account.get("name", ""),
+        "creditor_account": {"iban": paid_to["iban"]}
+        if paid_to.get("iban")
+        else {"iban": None, **strip_reference(paid_to)},
+        "debtor_account": {"iban": with_id(debtor, account).get("iban") if debtor else None},
+        "remittance": (entry.get("remittance") or {}).get("text") or "",
+        **{name: entry[name] for name in ("batch", "batch_size") if name in entry},
     }

@@ -1,4 +1,7 @@
-"""The states of the domain and the events that move them: handlers move by it, docs/states.md is drawn from it."""
+"""The states of the domain and the events that move them: handlers move by it, docs/states.md is drawn from it.
+
+Those of payments and baskets are ISO 20022's. A dialect says the words of its interface in the section `states`.
+"""
 
 from dataclasses import dataclass
 
@@ -29,7 +32,7 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One kind of state. In a `final` state nothing happens any more, unless it is removed."""
+    """The states of one kind of thing. In a `final` state nothing happens any more, unless it is removed."""
 
     name: str
     final: frozenset[str]
@@ -74,66 +77,67 @@ def _pairs(text: str) -> frozenset[tuple[str, str]]:
     return frozenset((a, b) for before, after in halves for a in before.split("|") for b in after.split("|"))
 
 
-_OPEN = "received psuIdentified psuAuthenticated scaMethodSelected started"
+OVER = "its time is over"
+"""The event by which a consent expires on its last day."""
+
+_OPEN = "begun identified authenticated challenged deciding"
 
 SCA = _machine(
-    "scaStatus",
+    "authorisation",
     "Authorisations",
-    "finalised failed exempted",
-    (NONE, "start", "received"),
-    (NONE, "start with PSU-ID", "psuIdentified"),
-    ("received", "identify", "psuIdentified"),
-    ("received psuIdentified started", "authenticate, several methods", "psuAuthenticated"),
-    ("received psuIdentified started", "authenticate, one method", "scaMethodSelected"),
-    ("received psuIdentified started", "authenticate, no method", "exempted"),
-    ("psuAuthenticated", "choose method", "scaMethodSelected"),
-    ("received psuIdentified", "begin", "started"),
-    (_OPEN, "succeed", "finalised"),
+    "done failed exempted",
+    (NONE, "start", "begun"),
+    (NONE, "start, customer known", "identified"),
+    ("begun", "identify", "identified"),
+    ("begun identified deciding", "authenticate, several methods", "authenticated"),
+    ("begun identified deciding", "authenticate, one method", "challenged"),
+    ("begun identified deciding", "authenticate, no method", "exempted"),
+    ("authenticated", "choose method", "challenged"),
+    ("begun identified", "begin", "deciding"),
+    (_OPEN, "succeed", "done"),
     (_OPEN, "succeed, to be confirmed", "unconfirmed"),
-    ("unconfirmed", "confirm", "finalised"),
+    ("unconfirmed", "confirm", "done"),
     (_OPEN + " unconfirmed", "fail", "failed"),
     deviations=(
         _deviation(
             "A start that brings the password is two arrows in one request: the start, and what the password does.",
-            less="none>psuAuthenticated|scaMethodSelected",
+            less="none>authenticated|challenged",
         ),
         _deviation(
             "Decoupled, there is no method to choose: the question is pushed as soon as the customer is known.",
-            less="scaMethodSelected>started",
+            less="challenged>deciding",
         ),
         _deviation(
-            "The page behind `scaRedirect` is `started` when it is opened, and asks for the password afterwards.",
-            more="started>psuAuthenticated|scaMethodSelected|exempted",
+            "The authorisation is `deciding` when the page is opened, and asks for the password afterwards.",
+            more="deciding>authenticated|challenged|exempted",
         ),
         _deviation(
             "On that page the one-time password comes before the confirmation code.",
-            more="scaMethodSelected>unconfirmed",
+            more="challenged>unconfirmed",
         ),
     ),
 )
 
 CONSENT = _machine(
-    "consentStatus",
+    "consent",
     "Consents",
-    "rejected expired terminatedByTpp",
-    (NONE, "create", "received"),
-    (NONE, "create for all accounts", "valid"),
-    ("received partiallyAuthorised", "authorised by all", "valid"),
-    ("received", "authorised by some", "partiallyAuthorised"),
-    ("received partiallyAuthorised", "refused", "rejected"),
-    ("received partiallyAuthorised valid", "validUntil passes", "expired"),
-    ("valid", "newer recurring consent", "expired"),
-    ("valid", "used, not recurring", "expired"),
-    ("received partiallyAuthorised valid", "delete, kept", "terminatedByTpp"),
-    ("received partiallyAuthorised valid rejected expired", "delete", REMOVED),
+    "rejected expired revoked withdrawn",
+    (NONE, "create", "awaiting"),
+    (NONE, "create for all accounts", "authorised"),
+    ("awaiting partly", "authorised by all", "authorised"),
+    ("awaiting", "authorised by some", "partly"),
+    ("awaiting partly", "refused", "rejected"),
+    ("awaiting partly authorised", OVER, "expired"),
+    ("authorised", "newer recurring consent", "expired"),
+    ("authorised", "used, not recurring", "expired"),
+    ("authorised", "withdrawn by the customer", "withdrawn"),
+    ("awaiting partly authorised", "delete, kept", "revoked"),
+    ("awaiting partly authorised rejected expired", "delete", REMOVED),
     deviations=(
-        _deviation("A consent that nobody has authorised expires, too.", more="received|partiallyAuthorised>expired"),
+        _deviation("A consent that nobody has authorised expires, too.", more="awaiting|partly>expired"),
         _deviation(
-            "DELETE removes, unless a dialect keeps the consent as `terminatedByTpp`: afterwards it is unknown.",
-            more="received|partiallyAuthorised|valid|rejected|expired>removed",
-        ),
-        _deviation(
-            "There is no online banking in which the customer could revoke a consent.", less="valid>revokedByPsu"
+            "DELETE removes, unless a dialect keeps the consent as `revoked`: afterwards it is unknown.",
+            more="awaiting|partly|authorised|rejected|expired>removed",
         ),
         _deviation("A consent that is not recurring expires when it has been used once, where a dialect says so."),
     ),
@@ -142,7 +146,7 @@ CONSENT = _machine(
 EXECUTED = {"ACSP": None, "ACSC": "settled", "ACCC": "credited"}
 """The states of a payment that has been executed, by what happens after ACSP."""
 PAYMENT = _machine(
-    "transactionStatus",
+    "payment",
     "Payments",
     "RJCT CANC ACSC ACCC",
     (NONE, "initiate", "RCVD"),
@@ -181,7 +185,7 @@ PAYMENT = _machine(
 )
 
 BASKET = _machine(
-    "basketStatus",
+    "basket",
     "Signing baskets",
     "ACTC RJCT CANC",
     (NONE, "create", "RCVD"),
@@ -195,14 +199,28 @@ BASKET = _machine(
     ),
 )
 
+MANDATE = _machine(
+    "mandate",
+    "Mandates",
+    "rejected expired used",
+    (NONE, "create", "awaiting"),
+    ("awaiting", "authorised by some", "partly"),
+    ("awaiting partly", "authorised by all", "authorised"),
+    ("awaiting partly", "refused", "rejected"),
+    ("authorised", "executed", "used"),
+    ("awaiting partly authorised", OVER, "expired"),
+)
+"""A payment that is authorised first, and executed when the app says so."""
+
 LOGIN = _machine(
-    "loginStatus",
+    "login",
     "Logins",
-    "valid rejected",
-    (NONE, "begin", "received"),
-    ("received", "authorised by all", "valid"),
-    ("received", "refused", "rejected"),
+    "authorised rejected",
+    (NONE, "begin", "awaiting"),
+    ("awaiting", "authorised by all", "authorised"),
+    ("awaiting", "refused", "rejected"),
 )
 """A customer's login by OAuth before there is anything to authorise: no answer tells these states."""
 
-MACHINES = (SCA, CONSENT, PAYMENT, BASKET)
+MACHINES = (SCA, CONSENT, PAYMENT, MANDATE, BASKET)
+"""Those whose states an interface tells."""

@@ -13,7 +13,9 @@ from xs2a_sandbox.clock import beginning
 _DAYS = {"daily": 1, "weekly": 7, "everytwoweeks": 14}
 _MONTHS = {"monthly": 1, "everytwomonths": 2, "quarterly": 3, "semiannual": 6, "annual": 12}
 FREQUENCIES = frozenset({*_DAYS, *_MONTHS, "monthlyvariable"})
-"""The Berlin Group's frequencies, in small letters; the last is monthly, but for the months that are not named."""
+"""The frequencies, in small letters; the last is monthly, but for the months that are not named."""
+SINGLE, BULK, STANDING = "single", "bulk", "standing"
+"""The kinds of payments: one, several at once, and one that is executed again and again."""
 T2 = "T2"
 """The business days of the Eurosystem's payments, of which weekends and its six holidays are none."""
 
@@ -27,13 +29,13 @@ def first_day(payment: Mapping[str, Any]) -> date | None:
 
 def due(payment: Mapping[str, Any]) -> datetime | None:
     """The instant at which it begins to execute, where it waits for that: its first day begins, by the bank's time."""
-    first = first_day(payment) if payment["transactionStatus"] == "ACTC" else None
+    first = first_day(payment) if payment["status"] == "ACTC" else None
     return beginning(first) if first else None
 
 
 def days(payment: Mapping[str, Any]) -> Iterator[date]:
     """All days of execution, from the first; none is before the day of authorisation."""
-    if payment.get("businessDays") == T2:
+    if payment.get("business_days") == T2:
         return (day for day, _ in groupby(map(_next_business_day, _calendar_days(payment))))
     return _calendar_days(payment)
 
@@ -56,30 +58,24 @@ def _t2_holidays() -> Container[date]:
 
 
 def _calendar_days(payment: Mapping[str, Any]) -> Iterator[date]:
-    request = payment.get("request", payment)
-    authorised = date.fromisoformat(payment["authorised"]) if "authorised" in payment else None
-    if payment["service"] == "periodic-payments":
-        yield from _periods(request, authorised)
+    authorised = date.fromisoformat(payment["authorised_on"]) if "authorised_on" in payment else None
+    if payment.get("kind") == STANDING:
+        yield from _periods(payment.get("schedule") or {}, authorised)
         return
-    requested = None if is_instant(payment) else request.get("requestedExecutionDate")
+    requested = None if payment.get("instant") else payment.get("execute_on")
     candidates = [day for day in (authorised, date.fromisoformat(requested) if requested else None) if day]
     if candidates:
         yield max(candidates)
 
 
-def is_instant(payment: Mapping[str, Any]) -> bool:
-    product: str = payment["product"]
-    return product.removeprefix("pain.001-").startswith("instant-")
-
-
-def _periods(request: Mapping[str, Any], authorised: date | None) -> Iterator[date]:
+def _periods(schedule: Mapping[str, Any], authorised: date | None) -> Iterator[date]:
     """The first one is made up for on the day of authorisation if that came too late, others are not."""
-    if not request.get("startDate"):
+    if not schedule.get("start"):
         return
-    start = date.fromisoformat(request["startDate"])
-    end = date.fromisoformat(request.get("endDate") or date.max.isoformat())
+    start = date.fromisoformat(schedule["start"])
+    end = date.fromisoformat(schedule.get("end") or date.max.isoformat())
     last: date | None = None
-    for day in _occurrences(start, request):
+    for day in _occurrences(start, schedule):
         if last is None:
             day = max(day, authorised or day)
         elif day <= last:
@@ -91,30 +87,30 @@ def _periods(request: Mapping[str, Any], authorised: date | None) -> Iterator[da
 
 
 def standing_order(payment: Mapping[str, Any]) -> dict[str, Any]:
-    """When a periodic payment executes, as `information` entries tell it (spec 2.8)."""
-    request = payment.get("request", payment)
-    start = date.fromisoformat(request["startDate"])
-    step = _MONTHS.get(str(request["frequency"]).lower(), 1)
+    """When a standing order executes, as entries of the list `information` say it."""
+    schedule = payment["schedule"]
+    start = date.fromisoformat(schedule["start"])
+    step = _MONTHS.get(str(schedule["frequency"]).lower(), 1)
     months = sorted({(start.month - 1 + number * step) % 12 + 1 for number in range(12)})
     return {
-        "startDate": request["startDate"],
-        "frequency": request["frequency"],
-        "endDate": request.get("endDate") or date.max.isoformat(),
-        "executionRule": request.get("executionRule") or "following",
-        "monthsOfExecution": [str(month) for month in request.get("monthsOfExecution") or months],
-        "dayOfExecution": str(request.get("dayOfExecution") or start.day),
+        "start": schedule["start"],
+        "frequency": schedule["frequency"],
+        "end": schedule.get("end") or date.max.isoformat(),
+        "rule": schedule.get("rule") or "following",
+        "months": [str(month) for month in schedule.get("months") or months],
+        "day": str(schedule.get("day") or start.day),
     }
 
 
-def _occurrences(start: date, request: Mapping[str, Any]) -> Iterator[date]:
+def _occurrences(start: date, schedule: Mapping[str, Any]) -> Iterator[date]:
     """The days from the start on; a month that is too short for the day has it on its last."""
-    frequency = str(request.get("frequency", "")).lower()
+    frequency = str(schedule.get("frequency", "")).lower()
     if step := _DAYS.get(frequency):
         for number in range((date.max - start).days // step + 1):
             yield start + timedelta(days=number * step)
         return
-    listed_months = [str(month) for month in request.get("monthsOfExecution") or ()]
-    written = str(request.get("dayOfExecution") or "")
+    listed_months = [str(month) for month in schedule.get("months") or ()]
+    written = str(schedule.get("day") or "")
     wished = int(written) if _DAY.fullmatch(written) else start.day
     for months in count(start.month - 1, _MONTHS.get(frequency, 1)):
         year, month = start.year + months // 12, months % 12 + 1

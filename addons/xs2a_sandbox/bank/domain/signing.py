@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from xs2a_sandbox.bank.domain.access import limit_consent, of_signers
-from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, EXECUTED, LOGIN, PAYMENT, SCA, Machine
+from xs2a_sandbox.bank.domain.access import of_signers
+from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, EXECUTED, LOGIN, MANDATE, OVER, PAYMENT, SCA, Machine
 from xs2a_sandbox.bank.domain.schedule import first_day
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import Clock
@@ -25,42 +25,56 @@ class Family:
 
     name: str
     collection: str
-    status: str
     machine: Machine
     listed: str = AUTHORISATIONS
+
+    @property
+    def signed(self) -> str:
+        """The member that lists who has signed."""
+        return f"{self.listed}_signed_by"
 
 
 FAMILIES = {
     family.name: family
     for family in (
-        Family("consent", "consents", "consentStatus", CONSENT),
-        Family("payment", "payments", "transactionStatus", PAYMENT),
-        Family("cancellation", "payments", "transactionStatus", PAYMENT, "cancellationAuthorisations"),
-        Family("basket", "baskets", "transactionStatus", BASKET),
-        Family("login", "logins", "loginStatus", LOGIN),
+        Family("consent", "consents", CONSENT),
+        Family("payment", "payments", PAYMENT),
+        Family("cancellation", "payments", PAYMENT, "cancellation_authorisations"),
+        Family("basket", "baskets", BASKET),
+        Family("mandate", "mandates", MANDATE),
+        Family("login", "logins", LOGIN),
     )
 }
 
 
-def status_of(family: Family, resource: Mapping[str, Any]) -> str:
+def unknown_error(family: Family) -> str:
+    """The name of the error for one that is not there."""
+    return f"{family.collection.removesuffix('s')}-unknown"
+
+
+def status_of(document: Mapping[str, Any]) -> str:
     """The status; a consent of the test data has its role for one."""
-    status: str = resource.get(family.status) or resource["role"]
-    return status
+    return str(document.get("status") or document["role"])
+
+
+def status_invalid(thing: str, id: str, document: Mapping[str, Any], **values: Any) -> BankError:
+    """The error for a thing whose status does not let it be."""
+    return BankError("status-invalid", thing=thing, id=id, status=status_of(document), **values)
 
 
 def active_basket(call: Call, member: Mapping[str, Any]) -> str | None:
     """The basket that holds this payment or consent and waits to be authorised."""
     id: str | None = member.get("basket")
     basket = call.state.get("baskets", id) if id else None
-    return id if basket and basket["transactionStatus"] not in BASKET.final else None
+    return id if basket and basket["status"] not in BASKET.final else None
 
 
 def can_sign(family: Family, resource: Mapping[str, Any]) -> bool:
     """Tells if the state lets anybody sign. The SCA of a preconfigured consent works and changes nothing."""
-    status = status_of(family, resource)
+    status = status_of(resource)
     event = "cancellation authorised" if family.name == "cancellation" else "authorised by all"
     if family.machine.after(status, event) is None:
-        return status == "valid" and "role" in resource and family.name == "consent"
+        return status == "authorised" and "role" in resource and family.name == "consent"
     return not resource.get("unfunded")
 
 
@@ -69,7 +83,7 @@ def due(authorisation: Mapping[str, Any]) -> datetime | None:
 
     None where nothing does, as for one that rests while its resource is in an active basket.
     """
-    if authorisation["scaStatus"] in SCA.final or authorisation.get("rests"):
+    if authorisation["status"] in SCA.final or authorisation.get("rests"):
         return None
     ends, decides = datetime.fromisoformat(authorisation["expires"]), _decides(authorisation)
     return min(ends, decides) if decides else ends
@@ -87,7 +101,7 @@ def happen(call: Call, id: str, authorisation: Document) -> None:
 
 
 def _decides(authorisation: Mapping[str, Any]) -> datetime | None:
-    decides = authorisation.get("decides") if authorisation["scaStatus"] == "started" else None
+    decides = authorisation.get("decides") if authorisation["status"] == "deciding" else None
     return datetime.fromisoformat(decides) if decides else None
 
 
@@ -116,12 +130,12 @@ def open_authorisations(call: Call, resource: Mapping[str, Any]) -> Iterable[tup
     """Its authorisations that have not ended, with their ids."""
     for id in resource.get(AUTHORISATIONS, ()):
         authorisation = call.state.get(AUTHORISATIONS, id)
-        if authorisation is not None and authorisation["scaStatus"] not in SCA.final:
+        if authorisation is not None and authorisation["status"] not in SCA.final:
             yield id, authorisation
 
 
 def succeed(call: Call, id: str, authorisation: Document) -> Document:
-    """The PSU has approved: `finalised` with its effects, or `unconfirmed`.
+    """The customer has approved: `done` with its effects, or `unconfirmed`.
 
     A code is only asked for after a redirect: no other approach can hand it to the TPP. Raises BankError.
     """
@@ -130,7 +144,7 @@ def succeed(call: Call, id: str, authorisation: Document) -> Document:
         raise BankError("resource-blocked", id=authorisation["resource"])
     if ending := next_sca_ending(call.state):
         return fail(call, id, {**authorisation, "ending": ending})
-    confirmed = authorisation["scaStatus"] == "unconfirmed"
+    confirmed = authorisation["status"] == "unconfirmed"
     if authorisation.get("code") and authorisation["approach"] == "redirect" and not confirmed:
         return apply_event(call, id, authorisation, "succeed, to be confirmed")
     authorisation = apply_event(call, id, authorisation, "confirm" if confirmed else "succeed")
@@ -170,16 +184,18 @@ def abandon(call: Call, resource: Mapping[str, Any]) -> None:
 
 def apply_event(call: Call, id: str, authorisation: Document, event: str, **changes: Any) -> Document:
     """Raises BankError `status-invalid` where the event cannot happen."""
-    to = SCA.after(authorisation["scaStatus"], event)
+    to = SCA.after(authorisation["status"], event)
     if to is None:
-        raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
-    authorisation = {**authorisation, **changes, "scaStatus": to}
+        raise status_invalid("authorisation", id, authorisation)
+    authorisation = {**authorisation, **changes, "status": to}
     call.state.put(AUTHORISATIONS, id, authorisation)
     return authorisation
 
 
 def holders(call: Call, family: Family, resource: Mapping[str, Any]) -> list[str]:
     """The customers who may sign, in the order of the accounts; all, where it is for those of whoever signs it."""
+    if lacks_payer(family, resource):
+        return list(dict.fromkeys(psu for iban in call.state.all("accounts") for psu in _signatories(call, iban)))
     if family.name == "login" or (family.name == "consent" and not resource["accounts"]):
         return list(call.state.all("psus"))
     return list(dict.fromkeys(psu for iban in ibans(call, family, resource) for psu in _signatories(call, iban)))
@@ -205,7 +221,27 @@ def ibans(call: Call, family: Family, resource: Mapping[str, Any]) -> list[str]:
         return list(resource["accounts"])
     if family.name == "basket":
         return [iban for other, _, member in members(call, resource) for iban in ibans(call, other, member)]
-    return [resource["debtorAccount"]["iban"]]
+    payer = payer_of(resource)
+    return [payer] if payer else []
+
+
+def payer_of(payment: Mapping[str, Any]) -> str | None:
+    """The id of the account that pays; None where whoever authorises the payment has yet to choose one."""
+    return (payment.get("debtor") or {}).get("account")
+
+
+def lacks_payer(family: Family, resource: Mapping[str, Any]) -> bool:
+    """Tells if it is a payment whose customer has yet to choose the account that pays."""
+    return family.name in ("payment", "mandate") and payer_of(resource) is None
+
+
+def accounts_of(call: Call, psu: str | None) -> list[str]:
+    """The accounts that the customer may sign for."""
+    return [iban for iban in call.state.all("accounts") if psu in _signatories(call, iban)]
+
+
+def with_payer(payment: Mapping[str, Any], account: str) -> Document:
+    return {**payment, "debtor": {"account": account}}
 
 
 def members(call: Call, basket: Mapping[str, Any]) -> Iterable[tuple[Family, str, Document]]:
@@ -226,36 +262,39 @@ def _sign(call: Call, family: Family, id: str, psu: str | None) -> None:
     resource = call.state.get(family.collection, id)
     if resource is None:
         return
-    signed = f"{family.listed}SignedBy"
-    resource = {**resource, signed: [*resource.get(signed, ()), psu]}
+    if lacks_payer(family, resource) and (own := accounts_of(call, psu)):
+        resource = with_payer(resource, own[0])
+    resource = {**resource, family.signed: [*resource.get(family.signed, ()), psu]}
     call.state.put(family.collection, id, resource)
-    if find_required_signers(call, family, resource) - set(resource[signed]):
+    if find_required_signers(call, family, resource) - set(resource[family.signed]):
         if family.name != "cancellation":
             move(call, family, id, "authorised by some")
     elif family.name == "cancellation":
         move(call, family, id, "cancellation authorised")
     else:
-        _complete(call, family, id, resource)
+        complete(call, family, id, resource)
 
 
-def _complete(call: Call, family: Family, id: str, resource: Document) -> None:
-    """Everybody has signed."""
+def complete(call: Call, family: Family, id: str, resource: Document) -> None:
+    """Lets happen what happens once everybody has signed."""
     if not move(call, family, id, _completion(call, family, resource)):
         return
     if family.name == "consent":
         consent = call.state.get("consents", id) or {}
         if not consent["accounts"]:
             accounts = call.state.all("accounts")
-            signed = of_signers(consent, accounts, consent[f"{AUTHORISATIONS}SignedBy"])
-            call.state.put("consents", id, limit_consent(consent, accounts, signed))
+            signed = of_signers(consent, accounts, consent[family.signed])
+            call.state.put("consents", id, {**consent, "accounts": signed})
         _end_older(call, id)
     if family.name == "basket":
-        signers = set(resource[f"{family.listed}SignedBy"])
+        signers = set(resource[family.signed])
         for other, member_id, member in members(call, resource):
             signed = [psu for psu in holders(call, other, member) if psu in signers]
-            member = {**member, f"{other.listed}SignedBy": signed}
+            if lacks_payer(other, member) and (own := [iban for psu in signed for iban in accounts_of(call, psu)]):
+                member = with_payer(member, own[0])
+            member = {**member, other.signed: signed}
             call.state.put(other.collection, member_id, member)
-            _complete(call, other, member_id, member)
+            complete(call, other, member_id, member)
 
 
 def _completion(call: Call, family: Family, resource: Document) -> str:
@@ -263,7 +302,7 @@ def _completion(call: Call, family: Family, resource: Document) -> str:
     if family.name != "payment":
         return "authorised by all"
     today = call.clock.today()
-    first = first_day({**resource, "authorised": today.isoformat()})
+    first = first_day({**resource, "authorised_on": today.isoformat()})
     if first is None:
         return "refused"
     return "authorised by all, for later" if first > today else "authorised by all"
@@ -272,22 +311,22 @@ def _completion(call: Call, family: Family, resource: Document) -> str:
 def move(call: Call, family: Family, id: str, event: str) -> bool:
     """Tells if the event could happen; if not, all stays as it is."""
     resource = call.state.get(family.collection, id)
-    to = family.machine.after(status_of(family, resource), event) if resource else None
+    to = family.machine.after(status_of(resource), event) if resource else None
     if not resource or not to:
         return False
     today = call.clock.today().isoformat()
-    changed = {**resource, family.status: to}
-    if family.name == "consent" and event != "validUntil passes":
-        changed["lastActionDate"] = today
+    changed = {**resource, "status": to}
+    if family.name == "consent" and event != OVER:
+        changed["last_action_on"] = today
         if event.startswith("authorised by all"):
-            changed["authorisedAt"] = call.clock.now().isoformat()
+            changed["authorised_at"] = call.clock.now().isoformat()
     elif event.startswith("authorised by all") and family.collection == "payments":
-        changed |= {"authorised": today, "authorisedAt": call.clock.now().isoformat()}
+        changed |= {"authorised_on": today, "authorised_at": call.clock.now().isoformat()}
         call.state.put(MOVING, id, {})
     elif to == "CANC" and family.collection == "payments":
-        changed["cancelled"] = today
+        changed["cancelled_on"] = today
     call.state.put(family.collection, id, changed)
-    if to in ("CANC", "terminatedByTpp"):
+    if to in ("CANC", "revoked"):
         abandon(call, changed)
     if to == "ACSP" and (following := EXECUTED.get(resource.get("executed", to))):
         return move(call, family, id, following)
@@ -299,20 +338,20 @@ def move(call: Call, family: Family, id: str, event: str) -> bool:
 def _end_older(call: Call, id: str) -> None:
     """A new recurring consent ends its customers' older ones, except for those that are permanent."""
     newest = call.state.get("consents", id)
-    if newest is None or not newest["recurringIndicator"] or newest.get("endsOlder") is False:
+    if newest is None or not newest.get("recurring") or newest.get("ends_older") is False:
         return
     customers = _customers(call, newest)
     for other, consent in call.state.all("consents").items():
-        if other == id or consent.get("permanent") or not consent.get("recurringIndicator"):
+        if other == id or consent.get("permanent") or not consent.get("recurring"):
             continue
         if not customers & _customers(call, consent):
             continue
-        if to := CONSENT.after(status_of(FAMILIES["consent"], consent), "newer recurring consent"):
-            call.state.put("consents", other, {**consent, "consentStatus": to})
+        if to := CONSENT.after(status_of(consent), "newer recurring consent"):
+            call.state.put("consents", other, {**consent, "status": to})
 
 
 def _customers(call: Call, consent: Mapping[str, Any]) -> set[str]:
     """The customers who have signed; of a consent of the test data the holders of its accounts."""
     if "role" in consent:
         return set(holders(call, FAMILIES["consent"], consent))
-    return {psu for psu in consent.get(f"{AUTHORISATIONS}SignedBy", ()) if psu}
+    return {psu for psu in consent.get(FAMILIES["consent"].signed, ()) if psu}

@@ -1,4 +1,4 @@
-"""pain.001, the XML of credit transfers (ISO 20022), read as the JSON body that says the same.
+"""pain.001, the XML of credit transfers (ISO 20022), read as the inputs of a payment.
 
 The versions 03 and 09, which banks take, differ in how they write dates and BICs; both are read.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from xs2a_sandbox.bank.domain.schedule import FREQUENCIES
+from xs2a_sandbox.bank.domain.schedule import BULK, FREQUENCIES, STANDING
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.documents.formats import EXPECTED, FORMATS
 from xs2a_sandbox.errors import BankError
@@ -30,10 +30,10 @@ _KINDS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "number": (re.compile("[0-9]{1,15}").fullmatch, "a number"),
 }
 _ADDRESS = {
-    "streetName": "StrtNm",
-    "buildingNumber": "BldgNb",
-    "townName": "TwnNm",
-    "postCode": "PstCd",
+    "street_name": "StrtNm",
+    "building_number": "BldgNb",
+    "town_name": "TwnNm",
+    "post_code": "PstCd",
     "country": "Ctry",
 }
 
@@ -70,8 +70,8 @@ class _Element:
         return value
 
 
-def read(call: Call, *, bulk: bool, periodic: bool) -> dict[str, Any]:
-    """The members of a payment, a bulk or a standing order."""
+def read(call: Call, kind: str) -> dict[str, Any]:
+    """The `debtor`, the `parts`, `execute_on`, `schedule` and `batch` of a payment, a bulk or a standing order."""
     body = call.members or Member()
     message, *_ = [*_Element(_xml_part(body), "").find_all(_MESSAGE[1:]), _Element(Member(), _MESSAGE)]
     infos = message.find_all("PmtInf")
@@ -79,13 +79,12 @@ def read(call: Call, *, bulk: bool, periodic: bool) -> dict[str, Any]:
     _check_sums(message, [transfer for _, transfer in transfers])
     common = _common(infos)
     payments = [_transfer(info, transfer) for info, transfer in transfers]
-    if bulk:
+    if kind == BULK:
         booking = infos[0].text("BtchBookg", kind="boolean")
-        batch = {"batchBookingPreferred": _BOOLEANS[booking]} if booking else {}
-        return {**batch, **common, "payments": payments}
+        return {**common, "parts": payments, "batch": bool(booking and _BOOLEANS[booking])}
     if len(payments) > 1:
         raise _error(transfers[1][1].place, "must not be there: several payments are a bulk")
-    return {**payments[0], **common, **(_standing_order(body) if periodic else {})}
+    return {**common, "parts": payments, **({"schedule": _standing_order(body)} if kind == STANDING else {})}
 
 
 def message_id(call: Call) -> str | None:
@@ -124,41 +123,36 @@ def _common(infos: Sequence[_Element]) -> dict[str, Any]:
     """The members that all payments share: one customer pays on one day."""
     first, *others = [
         {
-            "debtorName": info.text("Dbtr/Nm"),
-            "debtorAccount": _account(info, "DbtrAcct"),
-            "requestedExecutionDate": info.require("ReqdExctnDt", "ReqdExctnDt/Dt", "ReqdExctnDt/DtTm", kind="moment")[
-                :10
-            ],
+            "name": info.text("Dbtr/Nm"),
+            "debtor": _account(info, "DbtrAcct"),
+            "execute_on": info.require("ReqdExctnDt", "ReqdExctnDt/Dt", "ReqdExctnDt/DtTm", kind="moment")[:10],
         }
         for info in infos
     ]
     if any(other != first for other in others):
         raise _error(f"{_MESSAGE}/PmtInf", "must all have the same debtor, account and day")
-    return _drop_empty(first)
+    return {name: value for name, value in first.items() if name != "name"}
 
 
 def _transfer(info: _Element, transfer: _Element) -> dict[str, Any]:
     reference = transfer.text("RmtInf/Strd/CdtrRefInf/Ref")
-    return _drop_empty(
-        {
-            "endToEndIdentification": transfer.text("PmtId/EndToEndId"),
-            "instructionIdentification": transfer.text("PmtId/InstrId"),
-            "instructedAmount": {
-                "currency": transfer.require("Amt/InstdAmt/@Ccy", kind="currency"),
-                "amount": _amount(transfer),
-            },
-            "creditorAccount": _account(transfer, "CdtrAcct"),
-            "creditorAgent": transfer.text("CdtrAgt/FinInstnId/BIC", "CdtrAgt/FinInstnId/BICFI", kind="bic"),
-            "creditorName": transfer.require("Cdtr/Nm"),
-            "creditorAddress": _drop_empty(
-                {name: transfer.text(f"Cdtr/PstlAdr/{tag}") for name, tag in _ADDRESS.items()}
-            ),
-            "purposeCode": transfer.text("Purp/Cd"),
-            "chargeBearer": transfer.text("ChrgBr") or info.text("ChrgBr"),
-            "remittanceInformationUnstructured": transfer.text("RmtInf/Ustrd"),
-            "remittanceInformationStructured": {"reference": reference} if reference else None,
-        }
-    )
+    return {
+        "end_to_end_id": transfer.text("PmtId/EndToEndId"),
+        "instruction_id": transfer.text("PmtId/InstrId"),
+        "amount": {
+            "currency": transfer.require("Amt/InstdAmt/@Ccy", kind="currency"),
+            "amount": _amount(transfer),
+        },
+        "creditor": {
+            "account": _account(transfer, "CdtrAcct"),
+            "agent": transfer.text("CdtrAgt/FinInstnId/BIC", "CdtrAgt/FinInstnId/BICFI", kind="bic"),
+            "name": transfer.require("Cdtr/Nm"),
+            "address": {name: transfer.text(f"Cdtr/PstlAdr/{tag}") for name, tag in _ADDRESS.items()},
+        },
+        "purpose": transfer.text("Purp/Cd"),
+        "charge_bearer": transfer.text("ChrgBr") or info.text("ChrgBr"),
+        "remittance": {"text": transfer.text("RmtInf/Ustrd"), "reference": reference},
+    }
 
 
 def _amount(transfer: _Element) -> str:
@@ -175,11 +169,11 @@ def _standing_order(body: Member) -> dict[str, Any]:
     order = _Element(body.below.get(_ORDER, [Member()])[0], f"/{_ORDER}")
     return _drop_empty(
         {
-            "startDate": order.require("startDate", kind="date"),
-            "endDate": order.text("endDate", kind="date"),
-            "executionRule": order.text("executionRule"),
+            "start": order.require("startDate", kind="date"),
+            "end": order.text("endDate", kind="date"),
+            "rule": order.text("executionRule"),
             "frequency": order.require("frequency", kind="frequency"),
-            "dayOfExecution": order.text("dayOfExecution"),
+            "day": order.text("dayOfExecution"),
         }
     )
 

@@ -8,6 +8,7 @@ from itertools import batched
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from xs2a_sandbox.bank.domain.accounts import number_of
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http.media_type import choose_type
@@ -15,7 +16,7 @@ from xs2a_sandbox.state import Document
 
 JSON = "application/json"
 FORMATS = ("camt", "mt940")
-_BOOKED = ("closingBooked", "interimBooked", "interimAvailable", "expected", "forwardAvailable", "openingBooked")
+_BOOKED = ("CLBD", "ITBD", "ITAV", "XPCD", "FWAV", "OPBD")
 """The types of balances that can tell what is booked, the best first."""
 _SWIFT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
 _SWIFT_SIGNS = frozenset(" /-:().,'+")
@@ -27,10 +28,13 @@ _REMITTANCE = 4 * 35
 class Account:
     """An account of which there are statements; `balances` are those of now."""
 
-    iban: str
     record: Document
     owner: str | None
     balances: Sequence[Document]
+
+    @property
+    def number(self) -> str:
+        return number_of(self.record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +70,20 @@ def write(
     entries = [(entry, True) for entry in lists.get("booked") or ()] + [
         (entry, False) for entry in lists.get("pending") or ()
     ]
-    held = {each["balanceType"]: each["balanceAmount"]["amount"] for each in account.balances}
+    held = {each["type"]: each["amount"]["amount"] for each in account.balances}
     balance = next((Decimal(held[name]) for name in _BOOKED if name in held), Decimal())
     inside = [entry for entry, is_booked in entries if is_booked]
     today = call.clock.today().isoformat()
-    last = min(call.query.get("dateTo", today), today)
-    later = [entry for entry in booked if entry["bookingDate"] > last]
+    last = min(call.take("date_to") or today, today)
+    later = [entry for entry in booked if entry["booked_on"] > last]
     closing = balance - _sum(later)
-    days = [entry["bookingDate"] for entry in inside]
+    days = [entry["booked_on"] for entry in inside]
     statement = _Statement(
         account,
         entries[::-1],
         closing - _sum(inside),
         closing,
-        call.query.get("dateFrom") or min(days, default=last),
+        call.take("date_from") or min(days, default=last),
         last,
         call.clock.now().isoformat(timespec="seconds"),
     )
@@ -89,14 +93,14 @@ def write(
 
 
 def _sum(entries: Sequence[Document]) -> Decimal:
-    return sum((Decimal(entry["transactionAmount"]["amount"]) for entry in entries), Decimal())
+    return sum((Decimal(entry["amount"]["amount"]) for entry in entries), Decimal())
 
 
 def _other(entry: Document) -> tuple[str, Mapping[str, Any], bool]:
     """The other side of an entry: its name and account, and whether it pays."""
-    pays = not entry["transactionAmount"]["amount"].startswith("-")
+    pays = not entry["amount"]["amount"].startswith("-")
     side = "debtor" if pays else "creditor"
-    return entry.get(f"{side}Name") or "", entry.get(f"{side}Account") or {}, pays
+    return entry.get(f"{side}_name") or "", entry.get(f"{side}_account") or {}, pays
 
 
 # -- camt
@@ -108,7 +112,7 @@ def _camt(statement: _Statement, has_pending: bool) -> str:
     account, record = statement.account, statement.account.record
     document = Element("Document", xmlns=f"urn:iso:std:iso:20022:tech:xsd:camt.{number}.001.02")
     message = SubElement(document, root)
-    id = f"{account.iban[-10:]}-{statement.first}-{statement.last}"
+    id = f"{account.number[-10:]}-{statement.first}-{statement.last}"
     _fill(message, {"GrpHdr": {"MsgId": id, "CreDtTm": statement.now}})
     report = SubElement(message, part)
     _fill(
@@ -118,7 +122,7 @@ def _camt(statement: _Statement, has_pending: bool) -> str:
             "CreDtTm": statement.now,
             "FrToDt": {"FrDtTm": f"{statement.first}T00:00:00", "ToDtTm": f"{statement.last}T23:59:59"},
             "Acct": {
-                "Id": {"IBAN": account.iban},
+                "Id": {"IBAN": account.number},
                 "Ccy": statement.currency,
                 "Ownr": {"Nm": account.owner},
                 "Svcr": {"FinInstnId": {"BIC": record.get("bic") or None}},
@@ -141,23 +145,23 @@ def _camt(statement: _Statement, has_pending: bool) -> str:
 
 def _entry(node: Element, entry: Document, is_booked: bool) -> None:
     name, other, pays = _other(entry)
-    code = str(entry.get("bankTransactionCode") or "").split("-")
+    code = str(entry.get("code") or "").split("-")
     domain = {"Cd": code[0], "Fmly": {"Cd": code[1], "SubFmlyCd": code[2]}} if len(code) == 3 else None
     side = "Dbtr" if pays else "Cdtr"
-    _fill(node, {"NtryRef": entry.get("entryReference") or entry["transactionId"][:35]})
-    _amount(node, entry["transactionAmount"]["amount"], entry["transactionAmount"]["currency"])
+    _fill(node, {"NtryRef": entry.get("reference") or entry["id"][:35]})
+    _amount(node, entry["amount"]["amount"], entry["amount"]["currency"])
     _fill(
         node,
         {
             "Sts": "BOOK" if is_booked else "PDNG",
-            "BookgDt": {"Dt": entry.get("bookingDate")},
-            "ValDt": {"Dt": entry.get("valueDate")},
+            "BookgDt": {"Dt": entry.get("booked_on")},
+            "ValDt": {"Dt": entry.get("value_on")},
             "BkTxCd": {"Domn": domain} if domain else {"Prtry": {"Cd": "NTRF"}},
             "NtryDtls": {
                 "TxDtls": {
-                    "Refs": {"EndToEndId": entry.get("endToEndId"), "MndtId": entry.get("mandateId")},
+                    "Refs": {"EndToEndId": entry.get("end_to_end_id"), "MndtId": entry.get("mandate_id")},
                     "RltdPties": {side: {"Nm": name or None}, f"{side}Acct": {"Id": {"IBAN": other.get("iban")}}},
-                    "RmtInf": {"Ustrd": (entry.get("remittanceInformationUnstructured") or "")[:_REMITTANCE] or None},
+                    "RmtInf": {"Ustrd": (entry.get("remittance") or "")[:_REMITTANCE] or None},
                 }
             },
         },
@@ -187,8 +191,8 @@ def _fill(node: Element, members: Mapping[str, Any]) -> None:
 def _mt940(statement: _Statement) -> str:
     """Booked entries alone: there is no place for others in it."""
     lines = [
-        f":20:{_day(statement.last)}{statement.account.iban[-10:]}",
-        f":25:{statement.account.iban}",
+        f":20:{_day(statement.last)}{statement.account.number[-10:]}",
+        f":25:{statement.account.number}",
         ":28C:1/1",
         f":60F:{_balance(statement, statement.opening, statement.first)}",
     ]
@@ -201,12 +205,12 @@ def _mt940(statement: _Statement) -> str:
 
 def _mt940_entry(entry: Document) -> Iterator[str]:
     name, other, pays = _other(entry)
-    day, value = entry["bookingDate"], entry.get("valueDate") or entry["bookingDate"]
-    amount = _comma(entry["transactionAmount"]["amount"])
-    reference = _swift(entry.get("endToEndId") or "NONREF")[:16]
-    bank = _swift(entry.get("entryReference") or entry["transactionId"])[:16]
+    day, value = entry["booked_on"], entry.get("value_on") or entry["booked_on"]
+    amount = _comma(entry["amount"]["amount"])
+    reference = _swift(entry.get("end_to_end_id") or "NONREF")[:16]
+    bank = _swift(entry.get("reference") or entry["id"])[:16]
     yield f":61:{_day(value)}{_day(day)[2:]}{'C' if pays else 'D'}{amount}NTRF{reference}//{bank}"
-    words = {"IBAN": other.get("iban"), "NAME": name, "REMI": entry.get("remittanceInformationUnstructured")}
+    words = {"IBAN": other.get("iban"), "NAME": name, "REMI": entry.get("remittance")}
     text = "".join(f"/{word}/{_swift(value)}" for word, value in words.items() if value)
     if text:
         yield from ("".join(line) for line in batched(f":86:{text}", _LINE, strict=False))

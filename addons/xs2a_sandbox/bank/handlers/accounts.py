@@ -5,14 +5,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
-from uuid import NAMESPACE_URL, uuid5
 
 from xs2a_sandbox.bank.domain import bookings, signing
-from xs2a_sandbox.bank.domain.access import LISTS as OF_ACCESS
-from xs2a_sandbox.bank.domain.access import may
+from xs2a_sandbox.bank.domain.access import OWNER, may
+from xs2a_sandbox.bank.domain.accounts import with_id
+from xs2a_sandbox.bank.domain.lifecycle import OVER
+from xs2a_sandbox.bank.domain.signing import status_of
 from xs2a_sandbox.bank.formats import statements
 from xs2a_sandbox.bank.formats.statements import JSON
-from xs2a_sandbox.bank.handlers.consents import find_consent, reference, status_of
+from xs2a_sandbox.bank.handlers.consents import find_consent
 from xs2a_sandbox.bank.handlers.inputs import (
     ACCOUNT,
     CONSENT,
@@ -34,26 +35,12 @@ from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
+_PAGES = ("first", "previous", "next", "last")
 _PAGED = (LISTS, DATE_FROM, DATE_TO, WITH_BALANCES, PAGE_SIZE)
 """What the address of another page repeats."""
-
-
-LINKS = Option(
-    "Where the links of each account stand, and what each adds to the account's path.",
-    {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["container", "members"],
-        "properties": {
-            "container": {"type": "string"},
-            "members": {"type": "object", "additionalProperties": {"type": "string"}},
-        },
-    },
-    required=True,
-)
 SHOWN_AT_ONCE = Option(
-    "How many booked entries are shown at once where the request does not say it, null for all; `next` is then the "
-    "address of the next page.",
+    "How many booked entries are shown at once where the request does not say it, null for all; `pages.next` is then "
+    "the address of the next page.",
     {"type": ["integer", "null"], "minimum": 1},
     takes=(PAGE,),
 )
@@ -83,7 +70,7 @@ RIGHTS = {
         default=2 * _RECENT,
     ),
     "frequency": Option(
-        "The consent is used up after frequencyPerDay accesses to a path without the customer; else the setting "
+        "The consent is used up after its `frequency` of accesses to a path without the customer; else the setting "
         "`checks` alone says so.",
         {"type": "boolean"},
         default=False,
@@ -104,22 +91,10 @@ HOLDS = Option(
     {"enum": ["pending", "booked"]},
     default="pending",
 )
-IDENTIFIED_BY = {
-    "identified_by": Option(
-        "What an account is called in paths, and in `resourceId`: its IBAN, or the `resourceId` of the test data, else "
-        "a UUID that is made of the IBAN.",
-        {"enum": ["iban", "resourceId"]},
-        default="iban",
-    )
-}
-MEMBERS = {
-    "members": Option(
-        "The members that are shown, of those that the test data have; `ownerName` is else the customer's name, and "
-        "with `rights` it needs one of its own.",
-        {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
-    )
-}
-_SHOWN = ("currency", "name", "product", "bic")
+_FOLLOWED = ("details", "balances", "entries")
+"""The rights that lead on from an account."""
+_UNSAID = ("psuId", "signatories", "balances", "entries")
+"""What an account holds besides what is said of it."""
 FORMATS = Option(
     "By media type, what else a TPP may ask for with `Accept`: `camt` (camt.053, or camt.052 where pending entries "
     "are shown) or `mt940`. The result is then the `statement` in this `media` type.",
@@ -149,17 +124,16 @@ def lists_option(*names: str) -> Option:
     takes=(*BY_CONSENT, WITH_BALANCES),
     raises=UNUSABLE,
     returns="accounts",
-    options={"links": LINKS, **MEMBERS, **IDENTIFIED_BY, **RIGHTS},
+    options=RIGHTS,
 )
 def list_accounts(call: Call) -> dict[str, Any]:
     """The accounts that the consent covers."""
     consent = find_usable_consent(call)
     return {
         "accounts": [
-            _record(call, consent, iban, account, f"{call.self_path}/{_id(call, iban, account)}")
-            for iban in consent["accounts"]
-            if (account := call.state.get("accounts", iban)) is not None
-            and is_granted(call, consent, "list", {"iban": iban, **account}, needed=True)
+            _describe(call, consent, account, f"{call.self_path}/{id}")
+            for id in consent["accounts"]
+            if (account := _find(call, id)) is not None and is_granted(call, consent, "list", account, needed=True)
         ]
     }
 
@@ -169,12 +143,12 @@ def list_accounts(call: Call) -> dict[str, Any]:
     takes=(*BY_CONSENT, ACCOUNT.needed, WITH_BALANCES),
     raises=f"{UNUSABLE} access-missing resource-not-covered",
     returns="account",
-    options={"links": LINKS, **MEMBERS, **IDENTIFIED_BY, **RIGHTS},
+    options=RIGHTS,
 )
 def read(call: Call) -> dict[str, Any]:
     """One account."""
-    consent, iban, account = _find_covered(call, "details")
-    return {"account": _record(call, consent, iban, account, call.self_path)}
+    consent, account = _find_covered(call, "details")
+    return {"account": _describe(call, consent, account, call.self_path)}
 
 
 @handler(
@@ -182,12 +156,12 @@ def read(call: Call) -> dict[str, Any]:
     takes=(*BY_CONSENT, ACCOUNT.needed),
     raises=f"{UNUSABLE} access-missing resource-not-covered",
     returns="account balances",
-    options=IDENTIFIED_BY | RIGHTS,
+    options=RIGHTS,
 )
 def balances(call: Call) -> dict[str, Any]:
     """An account's balances, with what the session's payments have moved."""
-    _, iban, account = _find_covered(call, "balances")
-    return {"account": reference(call, iban), "balances": _balances(call, iban, account)}
+    _, account = _find_covered(call, "balances")
+    return {"account": identify(account), "balances": _balances(call, account)}
 
 
 @handler(
@@ -204,41 +178,42 @@ def balances(call: Call) -> dict[str, Any]:
         NEWER_THAN_LAST,
     ),
     raises=f"{UNUSABLE} access-missing period-invalid resource-not-covered",
-    returns="iban account self next pages pages.first pages.previous pages.next pages.last booked pending information "
-    "balances statement media",
+    returns="account self page page.number page.first page.previous page.next page.last pages pages.first "
+    "pages.previous pages.next pages.last booked pending information balances statement media",
     options={
         "lists": lists_option("booked", "pending", "information"),
         "page_size": SHOWN_AT_ONCE,
         "holds": HOLDS,
         "formats": FORMATS,
         **HISTORY,
-        **IDENTIFIED_BY,
         **RIGHTS,
     },
 )
 def transactions(call: Call) -> dict[str, Any]:
-    """An account's transactions in lists, by their booking date; its balances, where they are asked for."""
+    """An account's entries in lists, by their booking date; its balances, where they are asked for.
+
+    `page` has the numbers of pages, and `pages` their addresses, where there are such pages.
+    """
     media = statements.media_of(call, call.options.get("formats") or {})
-    consent, iban, account = _find_covered(call, "transactions", counts=not _is_further(call))
-    entries = _entries(call, iban, account)
+    consent, account = _find_covered(call, "entries", counts=not _is_further(call))
+    entries = _entries(call, account)
     if call.options["holds"] == "booked":
         entries |= {"booked": entries["pending"] + entries["booked"], "pending": []}
-    filled = lists(call, consent, _keep_newer(call, iban, entries))
-    pages: dict[str, str | None] = dict.fromkeys(("first", "previous", "next", "last"))
+    filled = lists(call, consent, _keep_newer(call, account["id"], entries))
+    page: dict[str, int | None] = dict.fromkeys(("number", *_PAGES))
     statement = None
     if media != JSON:
-        whole = statements.Account(iban, account, _owner(call, account), _balances(call, iban, account))
+        whole = statements.Account(account, find_owner(call, account), _balances(call, account))
         kind = call.options["formats"][media]
         statement = statements.write(call, kind, whole, entries["booked"], filled)
     elif (size := _page_size(call)) is not None and filled["booked"] is not None:
-        filled["booked"], pages = _page(call, filled["booked"], size)
+        filled["booked"], page = _page(call, filled["booked"], size)
     return {
-        "iban": iban,
-        "account": reference(call, iban),
+        "account": identify(account),
         "self": call.self_path.removesuffix("/transactions"),
-        "next": pages["next"],
-        "pages": pages,
-        "balances": _balances_on_request(call, consent, iban, account),
+        "page": page,
+        "pages": {name: _address(call, page[name]) for name in _PAGES},
+        "balances": _balances_on_request(call, consent, account),
         "statement": statement,
         "media": media,
         **filled,
@@ -249,17 +224,17 @@ def transactions(call: Call) -> dict[str, Any]:
     "accounts.transaction",
     takes=(*BY_CONSENT, ACCOUNT.needed, ENTRY.needed),
     raises=f"{UNUSABLE} access-missing resource-not-covered",
-    returns="transaction",
-    options=IDENTIFIED_BY | RIGHTS,
+    returns="entry",
+    options=RIGHTS,
 )
 def transaction(call: Call) -> dict[str, Any]:
-    """One transaction, whichever list it is in."""
-    _, iban, account = _find_covered(call, "transactions")
+    """One entry, whichever list it is in."""
+    _, account = _find_covered(call, "entries")
     id = call.need("entry")
-    for entries in _entries(call, iban, account).values():
+    for entries in _entries(call, account).values():
         for entry in entries:
-            if entry["transactionId"] == id:
-                return {"transaction": entry}
+            if entry["id"] == id:
+                return {"entry": entry}
     raise BankError("resource-not-covered", id=id)
 
 
@@ -284,7 +259,7 @@ def lists(
         return day is None or ((not since or since <= day) and (not until or day <= until))  # ISO: compares as text
 
     def of_those_days(listed: Sequence[Document]) -> Sequence[Document]:
-        return [entry for entry in listed if is_in_period(entry.get("bookingDate"))] if since or until else listed
+        return [entry for entry in listed if is_in_period(entry.get("booked_on"))] if since or until else listed
 
     return {name: of_those_days(listed) if name in list_names else None for name, listed in entries.items()}
 
@@ -305,19 +280,19 @@ def _history_begins(call: Call, consent: Document, since: str | None) -> str | N
 
 def _is_authorised_within(call: Call, consent: Document, **span: int) -> bool | None:
     """Tells if the customer has authorised it so recently; None for one of the test data, of which nobody knows."""
-    authorised = consent.get("authorisedAt")
+    authorised = consent.get("authorised_at")
     return authorised and call.clock.now() - datetime.fromisoformat(authorised) <= timedelta(**span)
 
 
-def _keep_newer(call: Call, iban: str, entries: Mapping[str, list[Document]]) -> dict[str, list[Document]]:
+def _keep_newer(call: Call, account: str, entries: Mapping[str, list[Document]]) -> dict[str, list[Document]]:
     """The entries of which the booked ones are newer than the TPP says. Raises BankError."""
     if not call.inputs.keys() & {NEWER_THAN.name, NEWER_THAN_LAST.name}:
         return dict(entries)
     booked, since = entries["booked"], call.take("newer_than")
-    names = [{entry["transactionId"], entry.get("entryReference")} for entry in booked]
-    last = call.state.get("reports", iban)
+    names = [{entry["id"], entry.get("reference")} for entry in booked]
+    last = call.state.get("reports", account)
     if booked:
-        call.state.put("reports", iban, {"newest": booked[0]["transactionId"]})
+        call.state.put("reports", account, {"newest": booked[0]["id"]})
     if since is not None and not any(since in name for name in names):
         text = f"{call.name_of('newer_than')} must be that of an entry; there is none {since}"
         raise BankError("format-error", path=call.pointer_of("newer_than"), expected=text)
@@ -338,22 +313,25 @@ def _page_size(call: Call) -> int | None:
     return size if call.take("page_size") is None else _whole_number(call, "page_size")
 
 
-def _page(call: Call, entries: Sequence[Document], size: int) -> tuple[Sequence[Document], dict[str, str | None]]:
-    """The page that is asked for, the first is 1, and the addresses of others. There is nothing after the last."""
+def _page(call: Call, entries: Sequence[Document], size: int) -> tuple[Sequence[Document], dict[str, int | None]]:
+    """The page that is asked for, the first is 1, and the numbers of others. There is nothing after the last."""
     number, last = _whole_number(call, "page"), max(-(-len(entries) // size), 1)
+    page = {
+        "number": number,
+        "first": 1 if number > 1 else None,
+        "previous": number - 1 if 1 < number <= last else None,
+        "next": number + 1 if number < last else None,
+        "last": last if number < last else None,
+    }
+    return entries[(number - 1) * size : number * size], page
+
+
+def _address(call: Call, page: int | None) -> str | None:
+    if page is None:
+        return None
     names = (call.name_of(input.name) for input in _PAGED)
     query = {name: call.query[name] for name in names if name in call.query}
-
-    def address(page: int, is_there: bool) -> str | None:
-        return f"{call.self_path}?{urlencode({**query, call.name_of('page'): page})}" if is_there else None
-
-    pages = {
-        "first": address(1, number > 1),
-        "previous": address(number - 1, 1 < number <= last),
-        "next": address(number + 1, number < last),
-        "last": address(last, number < last),
-    }
-    return entries[(number - 1) * size : number * size], pages
+    return f"{call.self_path}?{urlencode({**query, call.name_of('page'): page})}"
 
 
 def _whole_number(call: Call, input: str) -> int:
@@ -366,10 +344,10 @@ def _whole_number(call: Call, input: str) -> int:
     return int(text)
 
 
-def _entries(call: Call, iban: str, account: Document) -> dict[str, list[Document]]:
+def _entries(call: Call, account: Document) -> dict[str, list[Document]]:
     """All lists of the account, what this session's payments have added first."""
-    kept = account.get("transactions", {})
-    moved = bookings.movements(call, iban, account)
+    kept = account.get("entries", {})
+    moved = bookings.movements(call, account)
 
     def after(added: list[Document], name: str) -> list[Document]:
         # Not copied without need: an account may have a hundred thousand, of which a page is asked for.
@@ -379,7 +357,7 @@ def _entries(call: Call, iban: str, account: Document) -> dict[str, list[Documen
     return {
         "booked": after([m.record for m in moved if not m.pending], "booked"),
         "pending": after([m.record for m in moved if m.pending], "pending"),
-        "information": after(bookings.standing_orders(call, iban), "information"),
+        "information": after(bookings.standing_orders(call, account["id"]), "information"),
     }
 
 
@@ -393,15 +371,16 @@ def find_usable_consent(call: Call, counts: bool = True) -> Document:
     status = status_of(consent)
     if status == "expired":
         raise BankError("consent-expired", id=consent_id)
-    if status != "valid":
+    if status != "authorised":
         raise BankError("consent-invalid", id=consent_id, status=status)
     if call.judges("validity") and _is_authorised_within(call, consent, days=call.options["sca_days"]) is False:
         if call.refuses("validity"):
-            signing.move(call, signing.FAMILIES["consent"], consent_id.lower(), "validUntil passes")
+            signing.move(call, signing.FAMILIES["consent"], consent_id.lower(), OVER)
         call.object("validity", BankError("consent-expired", keep=True, id=consent_id))
-    if counts and call.judges("frequency") and not call.take("customer_present"):
-        _count(call, consent_id, consent["frequencyPerDay"])
-    if counts and call.judges("one-off") and not consent["recurringIndicator"]:
+    limit = consent.get("frequency")
+    if counts and limit is not None and call.judges("frequency") and not call.take("customer_present"):
+        _count(call, consent_id, limit)
+    if counts and call.judges("one-off") and not consent.get("recurring", True):
         _use_up(call, consent_id)
     return consent
 
@@ -424,7 +403,7 @@ def is_granted(call: Call, consent: Document, right: str, account: Mapping[str, 
     if not call.judges("rights") or may(consent, right, account):
         return True
     if needed and not call.refuses("rights"):
-        call.object("rights", _access_error(call, right, account["iban"]))
+        call.object("rights", _access_error(call, right, account.get("iban") or account["id"]))
     return not call.refuses("rights")
 
 
@@ -438,15 +417,20 @@ def _count(call: Call, consent_id: str, limit: int) -> None:
     call.state.put("accesses", key, {"day": today, "count": count + 1})
 
 
-def _find_covered(call: Call, right: str, counts: bool = True) -> tuple[Document, str, Document]:
-    """The consent, and the account of the path with its IBAN. Raises BankError."""
+def _find_covered(call: Call, right: str, counts: bool = True) -> tuple[Document, Document]:
+    """The consent and the account that is asked for. Raises BankError."""
     id, consent = call.need("account"), find_usable_consent(call, counts)
-    for iban in consent["accounts"]:
-        account = call.state.get("accounts", iban)
-        if account is not None and _id(call, iban, account) == id:
-            check_right(call, consent, right, {"iban": iban, **account}, id)
-            return consent, iban, account
-    raise BankError("resource-not-covered", id=id)
+    account = _find(call, id) if id in consent["accounts"] else None
+    if account is None:
+        raise BankError("resource-not-covered", id=id)
+    check_right(call, consent, right, account, id)
+    return consent, account
+
+
+def _find(call: Call, id: str) -> Document | None:
+    """The account with its id."""
+    account = call.state.get("accounts", id)
+    return None if account is None else with_id(id, account)
 
 
 def check_right(call: Call, consent: Document, right: str, account: Mapping[str, Any], id: str) -> None:
@@ -459,57 +443,37 @@ def _access_error(call: Call, right: str, account: str) -> BankError:
     return BankError("access-missing", id=call.take("consent"), right=right, account=account)
 
 
-def _id(call: Call, iban: str, account: Document) -> str:
-    """The name of the account in paths."""
-    if call.options["identified_by"] == "iban":
-        return iban
-    return str(account.get("resourceId") or uuid5(NAMESPACE_URL, f"iban:{iban}"))
+def _balances(call: Call, account: Document) -> list[Document]:
+    return bookings.balances(account, bookings.movements(call, account))
 
 
-def _balances(call: Call, iban: str, account: Document) -> list[Document]:
-    return bookings.balances(account, bookings.movements(call, iban, account))
-
-
-def _balances_on_request(call: Call, consent: Document, iban: str, account: Document) -> list[Document] | None:
-    if not read_wish(call, WITH_BALANCES):
+def _balances_on_request(call: Call, consent: Document, account: Document) -> list[Document] | None:
+    if not read_wish(call, WITH_BALANCES) or not is_granted(call, consent, "balances", account, needed=True):
         return None
-    if not is_granted(call, consent, "balances", {"iban": iban, **account}, needed=True):
-        return None
-    return _balances(call, iban, account)
+    return _balances(call, account)
 
 
-def _record(call: Call, consent: Document, iban: str, account: Document, path: str) -> dict[str, Any]:
-    """An account as it is shown (spec 2.6)."""
-    record: dict[str, Any] = {"resourceId": _id(call, iban, account), "iban": iban}
-    record |= visible_members(call, consent, {"iban": iban, **account}, account["psuId"])
-    if (held := _balances_on_request(call, consent, iban, account)) is not None:
-        record["balances"] = held
-    return record | build_links(call, path, consent, {"iban": iban, **account})
-
-
-def visible_members(
-    call: Call, consent: Document, account: Mapping[str, Any], psu: str, usual: Sequence[str] = _SHOWN
-) -> dict[str, Any]:
-    """The members of an account or card account that are shown, and have a value."""
-    names = call.options.get("members", usual)
-    if "ownerName" in names:
-        allowed = is_granted(call, consent, "ownerName", account)
-        account = {**account, "ownerName": _owner(call, {"psuId": psu, **account}) if allowed else None}
-    return {name: account[name] for name in names if account.get(name) is not None}
-
-
-def _owner(call: Call, account: Mapping[str, Any]) -> str | None:
-    """The name of the holder."""
-    return account.get("ownerName") or (call.state.get("psus", account["psuId"]) or {}).get("name")
-
-
-def build_links(call: Call, path: str, consent: Document, account: Mapping[str, Any]) -> dict[str, Any]:
-    """The links of an account or card account that can be followed, in their container."""
-    links = call.options["links"]
-    # A dialect that does not look at rights itself has all of its links in its schema.
-    followed = {
-        name: {"href": path + suffix}
-        for name, suffix in links["members"].items()
-        if not call.options["rights"] or suffix[1:] not in OF_ACCESS or may(consent, suffix[1:], account)
+def _describe(call: Call, consent: Document, account: Document, path: str) -> dict[str, Any]:
+    """What is said of an account, and of what may be read of it; `self` is its address."""
+    return {
+        **identify(account),
+        "owner_name": find_owner(call, account) if is_granted(call, consent, OWNER, account) else None,
+        "balances": _balances_on_request(call, consent, account),
+        "rights": followed_rights(call, consent, account),
+        "self": path,
     }
-    return {links["container"]: followed}
+
+
+def identify(account: Mapping[str, Any]) -> dict[str, Any]:
+    """The account or card by itself, without what is in it."""
+    return {name: value for name, value in account.items() if name not in _UNSAID}
+
+
+def followed_rights(call: Call, consent: Document, account: Mapping[str, Any]) -> list[str]:
+    """The rights that the consent gives on the account; all, in a dialect that does not look at them."""
+    return [right for right in _FOLLOWED if not call.options["rights"] or may(consent, right, account)]
+
+
+def find_owner(call: Call, account: Mapping[str, Any]) -> str | None:
+    """The name of the holder."""
+    return account.get("owner_name") or (call.state.get("psus", account["psuId"]) or {}).get("name")

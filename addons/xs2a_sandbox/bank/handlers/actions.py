@@ -1,18 +1,25 @@
 """Actions: parts of what handlers do, which effects of cassettes name (`do: begin-authorisation`)."""
 
-from dataclasses import replace
 from typing import Any
 
 from xs2a_sandbox.bank.domain.lifecycle import NONE, REMOVED, Machine
-from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, Family, fail, move, status_of, succeed
+from xs2a_sandbox.bank.domain.signing import (
+    AUTHORISATIONS,
+    FAMILIES,
+    Family,
+    fail,
+    move,
+    status_invalid,
+    status_of,
+    succeed,
+    unknown_error,
+)
 from xs2a_sandbox.bank.handlers.approaches import (
     APPROACH_OPTIONS,
-    PAGE,
     RESULT,
     WITH_RESOURCE,
     begin,
     begin_with_resource,
-    options_of,
     result,
 )
 from xs2a_sandbox.cassette import Call
@@ -26,17 +33,11 @@ _SIGNED = {name: family for name, family in FAMILIES.items() if name != "login"}
 """The families that operations make; a login only begins at the authorisation endpoint."""
 
 
-def _name_error(family: Family) -> str:
-    """The name of the error for one that is not there."""
-    return f"{family.collection.removesuffix('s')}-unknown"
-
-
 _SHOWN = " ".join(name for name in RESULT.split() if name != "self")
 
 
 @action(
     "begin-authorisation",
-    shares="authorisations.start",
     takes=WITH_RESOURCE,
     raises="credentials-invalid",
     returns=_SHOWN,
@@ -45,7 +46,7 @@ _SHOWN = " ".join(name for name in RESULT.split() if name != "self")
             "What is authorised.",
             {"enum": list(_SIGNED)},
             required=True,
-            choices={name: deeds("", _name_error(family)) for name, family in _SIGNED.items()},
+            choices={name: deeds("", unknown_error(family)) for name, family in _SIGNED.items()},
         ),
         "id": Option("Its id in the state.", _ID, required=True),
         "implicit": Option(
@@ -54,17 +55,13 @@ _SHOWN = " ".join(name for name in RESULT.split() if name != "self")
             {"type": "boolean"},
             default=False,
         ),
-        **PAGE,
-        **{name: replace(option, required=True) for name, option in APPROACH_OPTIONS.items()},
+        **APPROACH_OPTIONS,
     },
 )
 def begin_authorisation(call: Call) -> dict[str, Any] | None:
     """A new authorisation of a consent, payment, cancellation or basket that is in the state."""
     family, id = FAMILIES[call.options["family"]], as_kept(call.options["id"])
     _resource(call, family, id)
-    if lacking := sorted(APPROACH_OPTIONS.keys() - options_of(call, family).keys()):
-        text = f"no operation starts the authorisation of a {family.name}: say {', '.join(lacking)} under `with`"
-        raise BankError("internal", reason=text)
     if not call.options["implicit"]:
         return _result(call, *begin(call, family, id, implicit=False))
     begun = begin_with_resource(call, family, id)
@@ -75,7 +72,7 @@ def begin_authorisation(call: Call) -> dict[str, Any] | None:
     "succeed-authorisation",
     raises="authorisation-unknown resource-blocked status-invalid",
     returns=_SHOWN,
-    options={"id": Option("The id of the authorisation.", _ID, required=True), **PAGE},
+    options={"id": Option("The id of the authorisation.", _ID, required=True)},
 )
 def succeed_authorisation(call: Call) -> dict[str, Any]:
     """The customer has approved: what is authorised moves on, once everybody who must sign has signed."""
@@ -87,7 +84,7 @@ def succeed_authorisation(call: Call) -> dict[str, Any]:
     "fail-authorisation",
     raises="authorisation-unknown status-invalid",
     returns=_SHOWN,
-    options={"id": Option("The id of the authorisation.", _ID, required=True), **PAGE},
+    options={"id": Option("The id of the authorisation.", _ID, required=True)},
 )
 def fail_authorisation(call: Call) -> dict[str, Any]:
     """The customer has declined: what is authorised is refused, but for a cancellation."""
@@ -100,16 +97,16 @@ def _mover(family: Family) -> Handler:
         id = as_kept(call.options["id"])
         resource = _resource(call, family, id)
         if not move(call, family, id, call.options["event"]):
-            raise BankError("status-invalid", id=id, status=status_of(family, resource))
-        return {family.status: status_of(family, _resource(call, family, id))}
+            raise status_invalid(family.machine.name, id, resource)
+        return {"status": status_of(_resource(call, family, id))}
 
     run.__doc__ = (
         f"The {family.name} after an event of [its states](states.md#{family.machine.title.lower().replace(' ', '-')})."
     )
     return action(
         f"move-{family.name}",
-        raises=f"{_name_error(family)} status-invalid",
-        returns=family.status,
+        raises=f"{unknown_error(family)} status-invalid",
+        returns="status",
         options={
             "id": Option(f"The id of the {family.name}.", _ID, required=True),
             "event": Option("What happens.", {"enum": _events(family.machine)}, required=True),
@@ -139,7 +136,7 @@ ACTIONS = {
 def _resource(call: Call, family: Family, id: str) -> Document:
     resource = call.state.get(family.collection, id)
     if resource is None:
-        raise BankError(_name_error(family), id=id)
+        raise BankError(unknown_error(family), id=id)
     return resource
 
 

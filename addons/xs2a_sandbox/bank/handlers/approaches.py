@@ -1,6 +1,5 @@
 """How an authorisation begins, and by which approach: redirect, OAuth, embedded or decoupled."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -26,71 +25,74 @@ from xs2a_sandbox.bank.handlers.inputs import (
     read_wish,
 )
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.dialect.authorisation import ON_PAGES, SECTION
 from xs2a_sandbox.cassette.handler import Option, deeds
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
 REDIRECT, EMBEDDED, DECOUPLED, OAUTH = "redirect", "embedded", "decoupled", "oauth"
 APPROACHES = (REDIRECT, EMBEDDED, DECOUPLED, OAUTH)
-ON_PAGES = (REDIRECT, OAUTH)
-"""The approaches that send the customer to the bank's pages."""
-
 
 APPROACH_OPTIONS = {
     "sca": Option(
         "The approach where nobody has a wish, or the wishes contradict each other.",
         {"enum": list(APPROACHES)},
-        shared=True,
+        section=SECTION,
+        default=REDIRECT,
     ),
     "expires_after": Option(
         "Seconds until an authorisation that nobody finishes has failed.",
         {"type": "integer", "minimum": 0},
-        shared=True,
+        section=SECTION,
+        default=86400,
     ),
     "decides_after": Option(
         "Seconds until the customer's app confirms a decoupled one by itself, null for never.",
         {"type": ["integer", "null"], "minimum": 0},
-        shared=True,
+        section=SECTION,
     ),
-    "confirmation": Option("After a redirect the TPP has to confirm with a code.", {"type": "boolean"}, shared=True),
+    "confirmation": Option(
+        "After a redirect the TPP has to confirm with a code.", {"type": "boolean"}, section=SECTION, default=False
+    ),
 }
-"""Options of the operation that starts an authorisation; another handler's own are stronger."""
+"""How an authorisation begins, by the section `authorisation`; what a handler is told counts more."""
 HABITS = {
     "approaches": Option(
         "The approaches that there are, whatever anybody wishes.",
         {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"enum": list(APPROACHES)}},
-        shared=True,
+        section=SECTION,
         default=APPROACHES,
     ),
     "attempts": Option(
         "How many wrong passwords and codes there may be, the last of which fails the authorisation.",
         {"type": "integer", "minimum": 1},
-        shared=True,
+        section=SECTION,
         default=3,
     ),
     "without_method": Option(
         "How the right password of a customer without a method ends: the authorisation is exempted or finalised and "
         "the resource goes on, or it is refused as `method-unknown` and has failed.",
         {"enum": ["exempted", "finalised", "refused"]},
-        shared=True,
+        section=SECTION,
         default="exempted",
         choices={"refused": deeds("", "method-unknown")},
     ),
     "encrypted_passwords": Option(
-        "An `encryptedPassword` is taken for right, whatever it is: nobody here has the key to it.",
+        "An encrypted password is taken for right, whatever it is: nobody here has the key to it.",
         {"type": "boolean"},
-        shared=True,
+        section=SECTION,
         default=False,
     ),
-    "authorisation_ids": replace(form("authorisations"), shared=True),
+    "authorisation_ids": replace(form("authorisations"), section=SECTION),
     "code_expires_after": Option(
         "By OAuth: seconds until the code that a customer brings back can no longer be exchanged for a token.",
         {"type": "integer", "minimum": 0},
-        shared=True,
+        section=SECTION,
         default=60,
     ),
 }
-"""Options of the operation that starts an authorisation, which count for all that happens to it."""
+"""What else the section says, which counts for all that happens to an authorisation."""
+DEFAULTS: Mapping[str, Any] = {name: option.default for name, option in (APPROACH_OPTIONS | HABITS).items()}
 WHETHER_APART = {
     "apart": Option(
         "The TPP may want to start the authorisation itself (`prefers_explicit`); else that is not heeded.",
@@ -99,28 +101,13 @@ WHETHER_APART = {
     )
 }
 """Options of handlers that create what is authorised."""
-PAGE = {
-    "page": Option(
-        "The address of the customer's page, relative to the session's /sca/; `{resource}` is the id of what is "
-        "authorised, other words in braces are path parameters.",
-        {"type": "string"},
-        template=frozenset({"resource"}),
-    )
-}
-RESULT = "authorisationId scaStatus approach self page redirectUri scaMethods chosenScaMethod next"
+RESULT = "id status approach self page redirect_uri methods chosen_method next"
 """The members of `result`."""
+START, START_IDENTIFIED, START_AUTHENTICATED = "start", "start-identified", "start-authenticated"
+"""The steps with which an authorisation starts apart: bare, with who the customer is, or with their password, too."""
 BEGUN = " ".join(("approach next authorisation", *(f"authorisation.{name}" for name in RESULT.split())))
 """The members of `start_implicit`."""
 NOTHING_BEGUN: dict[str, Any] = {"approach": None, "next": [], "authorisation": None}
-LOGIN = {
-    "family": "login",
-    "sca": OAUTH,
-    "approaches": [OAUTH],
-    "page": "logins?login_id={resource}",
-    "confirmation": False,
-    "without_method": "finalised",
-}
-"""How a login differs from the authorisation of a consent: nothing else has been asked of the bank yet."""
 APART = (CUSTOMER, PREFERS_DECOUPLED, PREFERS_REDIRECT)
 """What `start_explicit` takes."""
 BEGINNING = (*APART, REDIRECT_URI, NOK_REDIRECT_URI)
@@ -133,7 +120,7 @@ def begin_with_resource(call: Call, family: Family, id: str) -> tuple[str, Docum
     """Begins the authorisation of a new resource, unless the TPP, or several signatories, want it apart."""
     explicit = read_wish(call, PREFERS_EXPLICIT) and call.options.get("apart", True)
     resource = call.state.get(family.collection, id)
-    offered_here = family.name in call.sca
+    offered_here = family.name in call.authorising.of
     if resource and offered_here and not explicit and not find_required_signers(call, family, resource):
         return begin(call, family, id, implicit=True)
     return None
@@ -142,7 +129,7 @@ def begin_with_resource(call: Call, family: Family, id: str) -> tuple[str, Docum
 def start_implicit(call: Call, family: Family, id: str, path: str) -> dict[str, Any]:
     """The way in which a new resource at `path` is authorised: by an authorisation that begins with it, or apart.
 
-    `next` names the steps that can follow, by the Berlin Group's names of their links; none where nobody can sign.
+    `next` are the steps that can follow: none where nobody can sign.
     """
     resource = call.state.get(family.collection, id) or {}
     pair = begin_with_resource(call, family, id) if can_sign(family, resource) else None
@@ -153,37 +140,42 @@ def start_implicit(call: Call, family: Family, id: str, path: str) -> dict[str, 
 
 
 def start_explicit(call: Call, family: Family, id: str) -> dict[str, Any]:
-    """The approach of a resource that is authorised apart, and `next`, the link with which that starts.
+    """The approach of a resource that is authorised apart, and `next`, how that starts: with what is known of whom.
 
-    A payment that its account does not cover has an approach too, but no link: what is created does not tell.
+    A payment that its account does not cover has an approach, too, but no step: what is created does not tell.
     """
     resource = call.state.get(family.collection, id) or {}
     signable = can_sign(family, resource)
-    if family.name not in call.sca or not (signable or resource.get("unfunded")):
+    if family.name not in call.authorising.of or not (signable or resource.get("unfunded")):
         return {"approach": None, "next": []}
     psu = call.state.get("psus", call.take("customer") or "")
     approach = approach_of(call, options_of(call, family), psu)
-    start = "startAuthorisation"
+    step = START
     if approach == EMBEDDED and psu:
-        start += "WithPsuAuthentication"
+        step = START_AUTHENTICATED
     elif approach not in ON_PAGES and not psu:
-        start += "WithPsuIdentification"
-    return {"approach": name_for_tpp(approach), "next": [start] if signable else []}
+        step = START_IDENTIFIED
+    return {"approach": approach, "next": [step] if signable else []}
 
 
 def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, Document]:
-    """A new authorisation of the resource; one that was begun with the resource itself and not used gives way."""
+    """A new authorisation of the resource; one that was begun with the resource itself and not used gives way.
+
+    Raises BankError `credentials-invalid`, and `internal` for what the dialect lets nobody authorise.
+    """
+    if family.name not in call.authorising.of:
+        raise BankError("internal", reason=f"the dialect's section {SECTION} does not name a {family.name} under `of`")
     psu_id = call.take("customer")
     psu = customer(call, family, id, psu_id) if psu_id else None
     options = options_of(call, family)
     approach = approach_of(call, options, psu)
-    status = SCA.after(NONE, "start with PSU-ID" if psu else "start") or ""
+    status = SCA.after(NONE, "start, customer known" if psu else "start") or ""
     authorisation: Document = {
         "sequence": call.next_number(),
         "family": family.name,
         "resource": id,
         "approach": approach,
-        "scaStatus": status,
+        "status": status,
         "psuId": psu_id if psu else None,
         "attempts": 0,
         "implicit": implicit,
@@ -199,7 +191,7 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
     for other in unused:
         call.state.delete(AUTHORISATIONS, other)  # it must not run out, and take the resource with it
     if authorisation["ok"] is None:
-        authorisation["ok"], authorisation["nok"] = resource.get("redirectUri"), resource.get("nokRedirectUri")
+        authorisation["ok"], authorisation["nok"] = resource.get("redirect_uri"), resource.get("nok_redirect_uri")
     authorisation_id = new_id(call, AUTHORISATIONS, options, "authorisation_ids")
     call.state.put(AUTHORISATIONS, authorisation_id, authorisation)
     call.state.put(family.collection, id, {**resource, family.listed: [*kept, authorisation_id]})
@@ -209,13 +201,13 @@ def begin(call: Call, family: Family, id: str, *, implicit: bool) -> tuple[str, 
 
 
 def options_of(call: Call, family: Family) -> Mapping[str, Any]:
-    """The options of the operation that starts an authorisation, wherever it begins; the call's own are stronger."""
-    return {**call.sca.get(family.name, {}), **call.options}
+    """How the dialect has the family authorised, wherever that begins; what the call itself is told counts more."""
+    return {**DEFAULTS, **call.authorising.options(family.name), **call.options}
 
 
 def habit(call: Call, authorisation: Mapping[str, Any], name: str) -> Any:
     """The value of one of the HABITS for this authorisation."""
-    return options_of(call, FAMILIES[authorisation["family"]]).get(name, HABITS[name].default)
+    return options_of(call, FAMILIES[authorisation["family"]])[name]
 
 
 def approach_of(call: Call, options: Mapping[str, Any], psu: Mapping[str, Any] | None) -> str:
@@ -236,7 +228,7 @@ def pick_approach(psu: Mapping[str, Any] | None, approach: str, options: Mapping
 
     OAuth is a redirect as well.
     """
-    ours = options.get("approaches", HABITS["approaches"].default)
+    ours = options["approaches"]
     able = [approach for approach in (psu or {}).get("approaches") or ours if approach in ours] or ours
     if approach == REDIRECT and approach not in able and OAUTH in able:
         return OAUTH
@@ -266,7 +258,7 @@ def is_superseded(call: Call, id: str) -> bool:
     other = call.state.get(AUTHORISATIONS, id)
     if other is None or not other["implicit"] or other.get("used"):
         return False
-    return other["scaStatus"] in ("received", "psuIdentified")
+    return other["status"] in ("begun", "identified")
 
 
 def methods_of(call: Call, authorisation: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -275,54 +267,45 @@ def methods_of(call: Call, authorisation: Mapping[str, Any]) -> list[dict[str, A
 
 
 def result(call: Call, id: str, authorisation: Document, path: str) -> dict[str, Any]:
-    """`next` names the steps that can follow, by the Berlin Group's names of their links."""
-    status, approach = authorisation["scaStatus"], authorisation["approach"]
+    """The authorisation as it is now; `next` are the steps that can follow."""
+    status, method = authorisation["status"], authorisation.get("method")
     methods = methods_of(call, authorisation)
-    method = authorisation.get("method")
+    chosen = next((one for one in methods if one["id"] == method), None)
     return {
-        "authorisationId": id,
-        "scaStatus": status,
-        "approach": name_for_tpp(approach),
+        "id": id,
+        "status": status,
+        "approach": authorisation["approach"],
         "self": path,
         "page": page_of(call, authorisation),
-        "redirectUri": authorisation["ok"],
-        "scaMethods": methods if status == "psuAuthenticated" else None,
-        "chosenScaMethod": next(
-            (candidate for candidate in methods if candidate["authenticationMethodId"] == method), None
-        )
-        if status == "scaMethodSelected"
-        else None,
-        "next": _next(call, authorisation),
+        "redirect_uri": authorisation["ok"],
+        "methods": methods if status == "authenticated" else None,
+        "chosen_method": chosen if status == "challenged" else None,
+        "next": _next(authorisation),
     }
 
 
-def name_for_tpp(approach: str) -> str:
-    """The approach as the TPP is told of it: OAuth counts as redirect."""
-    return (REDIRECT if approach == OAUTH else approach).upper()
-
-
 def page_of(call: Call, authorisation: Mapping[str, Any]) -> str:
-    """The address of the customer's page, relative to the session's /sca/."""
+    """The address of the customer's page, relative to the session's /sca/; empty where the dialect has none."""
     family, id = FAMILIES[authorisation["family"]], authorisation["resource"]
-    resource = call.state.get(family.collection, id) or {}
-    kind: dict[str, Any] = {name: resource[name] for name in ("service", "product") if name in resource}
-    template: str = options_of(call, family).get("page", "")
-    return template.format_map(defaultdict(lambda: str(id), {**kind, **call.path, "resource": id}))
+    authorised = call.authorising.of.get(family.name)
+    if authorised is None or authorised.page is None:
+        return ""
+    return authorised.page.fill(id, call.state.get(family.collection, id) or {})
 
 
-def _next(call: Call, authorisation: Mapping[str, Any]) -> list[str]:
-    status, approach = authorisation["scaStatus"], authorisation["approach"]
+def _next(authorisation: Mapping[str, Any]) -> list[str]:
+    status, approach = authorisation["status"], authorisation["approach"]
     if status == "unconfirmed":
-        return ["confirmation"]
-    if approach in ON_PAGES and status in ("received", "psuIdentified", "started"):
-        return ["scaOAuth" if approach == OAUTH else "scaRedirect"]
+        return ["confirm"]
+    if approach in ON_PAGES and status in ("begun", "identified", "deciding"):
+        return [approach]
     return _NEXT.get((approach, status), [])
 
 
 _NEXT = {
-    (EMBEDDED, "received"): ["updatePsuIdentification"],
-    (EMBEDDED, "psuIdentified"): ["updatePsuAuthentication"],
-    (EMBEDDED, "psuAuthenticated"): ["selectAuthenticationMethod"],
-    (EMBEDDED, "scaMethodSelected"): ["authoriseTransaction"],
-    (DECOUPLED, "received"): ["updatePsuIdentification"],
+    (EMBEDDED, "begun"): ["identify"],
+    (EMBEDDED, "identified"): ["authenticate"],
+    (EMBEDDED, "authenticated"): ["choose-method"],
+    (EMBEDDED, "challenged"): ["answer-challenge"],
+    (DECOUPLED, "begun"): ["identify"],
 }

@@ -1,7 +1,7 @@
 """Authorisations of payments, cancellations, consents and signing baskets: redirect, embedded, decoupled (spec 4.3)."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,17 +17,17 @@ from xs2a_sandbox.bank.domain.signing import (
     fail,
     find_required_signers,
     holders,
+    status_invalid,
     status_of,
     succeed,
 )
-from xs2a_sandbox.bank.handlers import baskets, consents, payments
+from xs2a_sandbox.bank.handlers import baskets, consents, mandates, payments
 from xs2a_sandbox.bank.handlers.approaches import (
     APPROACH_OPTIONS,
     BEGINNING,
     DECOUPLED,
     EMBEDDED,
     HABITS,
-    PAGE,
     RESULT,
     begin,
     customer,
@@ -39,9 +39,24 @@ from xs2a_sandbox.bank.handlers.approaches import (
     push,
     result,
 )
-from xs2a_sandbox.bank.handlers.inputs import AUTHORISATION, BASKET, CONSENT, CUSTOMER, PAYMENT, PRODUCT, SERVICE
+from xs2a_sandbox.bank.handlers.inputs import (
+    AUTHORISATION,
+    BASKET,
+    CONFIRMATION_CODE,
+    CONSENT,
+    CREDENTIALS,
+    CUSTOMER,
+    ENCRYPTED_PASSWORD,
+    MANDATE,
+    METHOD,
+    OTP,
+    PASSWORD,
+    PAYMENT,
+    PRODUCT,
+    SERVICE,
+)
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.handler import Option, deeds, handler
+from xs2a_sandbox.cassette.handler import Input, Option, deeds, handler
 from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
@@ -51,17 +66,9 @@ LOADERS: dict[str, Callable[[Call], tuple[str, Document]]] = {
     "payment": payments.find_payment,
     "cancellation": payments.find_payment,
     "basket": baskets.find_basket,
-    "login": lambda call: _login(call),
+    "mandate": mandates.find_mandate,
 }
 """By family, what gives the resource that a request names, with its id. They raise BankError where there is none."""
-
-
-def _login(call: Call) -> tuple[str, Document]:
-    id = call.path["loginId"]
-    login = call.state.get("logins", as_kept(id))
-    if login is None:
-        raise BankError("path-unknown", id=id)
-    return as_kept(id), login
 
 
 _BY_FAMILY = {
@@ -69,43 +76,44 @@ _BY_FAMILY = {
     "payment": deeds("", "payment-unknown"),
     "cancellation": deeds("", "payment-unknown"),
     "basket": deeds("", "basket-unknown"),
+    "mandate": deeds("", "mandate-unknown"),
 }
 FAMILY = {"family": Option("What is authorised.", {"enum": list(_BY_FAMILY)}, required=True, choices=_BY_FAMILY)}
-_OF_FAMILY = (CONSENT, PAYMENT, SERVICE, PRODUCT, BASKET)
-"""What names that which is authorised: a consent, a payment or a basket."""
-_STEPS = ("psuData", "authenticationMethodId", "scaAuthenticationData", "confirmationCode")
-_STEP = " ".join(f"body/{name}" for name in _STEPS)
+_OF_FAMILY = (CONSENT, PAYMENT, SERVICE, PRODUCT, BASKET, MANDATE)
+"""What names that which is authorised."""
+_AUTHENTICATE = (CREDENTIALS, PASSWORD, ENCRYPTED_PASSWORD)
+_STEPS = (_AUTHENTICATE, (METHOD,), (OTP,), (CONFIRMATION_CODE,))
+"""By step, the inputs that a request takes it with, each of which asks for it."""
+_OF_STEPS = tuple(input for step in _STEPS for input in step)
+
+type Step = tuple[Input, ...]
 
 
 @handler(
     "authorisations.start",
-    takes=(*_OF_FAMILY, *BEGINNING),
-    reads=_STEP,
+    takes=(*_OF_FAMILY, *BEGINNING, *_OF_STEPS),
     raises="credentials-invalid format-error resource-blocked service-invalid status-invalid",
     returns=RESULT,
-    options=FAMILY
-    | PAGE
-    | {name: replace(option, required=True) for name, option in APPROACH_OPTIONS.items()}
-    | HABITS,
+    options=FAMILY | {name: replace(option, in_rules=True) for name, option in (APPROACH_OPTIONS | HABITS).items()},
 )
 def start(call: Call) -> dict[str, Any]:
-    """A new authorisation, with its first step if the body holds one; `next` names the steps that can follow."""
+    """A new authorisation, with its first step if the request holds one; `next` are the steps that can follow."""
     family = FAMILIES[call.options["family"]]
     id, resource = LOADERS[family.name](call)
     check_startable(call, family, id, resource)
-    body = call.body if call.request.body.strip() else {}
+    steps = _steps(call)
     authorisation_id, authorisation = begin(call, family, id, implicit=False)
-    if _steps(body):
-        authorisation = _update(call, authorisation_id, authorisation, body)
+    if steps:
+        authorisation = _update(call, authorisation_id, authorisation, steps)
     return result(call, authorisation_id, authorisation, f"{call.self_path}/{authorisation_id}")
 
 
-@handler("authorisations.list", takes=_OF_FAMILY, returns="authorisationIds", options=FAMILY)
+@handler("authorisations.list", takes=_OF_FAMILY, returns="ids", options=FAMILY)
 def list_ids(call: Call) -> dict[str, Any]:
     """The ids of all authorisations of a resource."""
     family = FAMILIES[call.options["family"]]
     _, resource = LOADERS[family.name](call)
-    return {"authorisationIds": list(resource.get(family.listed, ()))}
+    return {"ids": list(resource.get(family.listed, ()))}
 
 
 @handler(
@@ -113,7 +121,7 @@ def list_ids(call: Call) -> dict[str, Any]:
     takes=(*_OF_FAMILY, AUTHORISATION.needed),
     raises="authorisation-unknown",
     returns=RESULT,
-    options=FAMILY | PAGE,
+    options=FAMILY,
 )
 def read(call: Call) -> dict[str, Any]:
     """An authorisation as it is now."""
@@ -123,29 +131,27 @@ def read(call: Call) -> dict[str, Any]:
 
 @handler(
     "authorisations.update",
-    takes=(*_OF_FAMILY, AUTHORISATION.needed, CUSTOMER),
-    reads=_STEP,
+    takes=(*_OF_FAMILY, AUTHORISATION.needed, CUSTOMER, *_OF_STEPS),
     raises="authorisation-unknown credentials-invalid format-error method-unknown resource-blocked service-invalid "
     "status-invalid",
     returns=RESULT,
-    options=FAMILY | PAGE | APPROACH_OPTIONS,
+    options=FAMILY | {name: replace(option, in_rules=True) for name, option in APPROACH_OPTIONS.items()},
 )
 def update(call: Call) -> dict[str, Any]:
     """The next step. A wrong password, code or one-time password counts, and the last of `attempts` fails for good."""
     id, authorisation = _find_addressed(call)
-    if authorisation["scaStatus"] in SCA.final:
-        raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
+    if authorisation["status"] in SCA.final:
+        raise status_invalid("authorisation", id, authorisation)
     family, resource_id = FAMILIES[authorisation["family"]], authorisation["resource"]
     check_signable(call, family, resource_id, call.state.get(family.collection, resource_id) or {})
-    body = call.body if call.request.body.strip() else {}
-    return result(call, id, _update(call, id, authorisation, body), call.self_path)
+    return result(call, id, _update(call, id, authorisation, _steps(call)), call.self_path)
 
 
 def check_signable(call: Call, family: Family, id: str, resource: Document) -> None:
     """Raises BankError where its state, or a basket it is in, lets nobody sign."""
     if not can_sign(family, resource):
-        status = status_of(family, resource)
-        raise BankError("status-invalid", id=id, status=status, unfunded=status == "RCVD" and "unfunded" in resource)
+        unfunded = status_of(resource) == "RCVD" and "unfunded" in resource
+        raise status_invalid(family.machine.name, id, resource, unfunded=unfunded)
     if family.name != "basket" and active_basket(call, resource):
         raise BankError("resource-blocked", id=id)
 
@@ -155,10 +161,10 @@ def check_startable(call: Call, family: Family, id: str, resource: Document) -> 
     check_signable(call, family, id, resource)
     for other in resource.get(family.listed, ()):
         earlier = call.state.get(AUTHORISATIONS, other)
-        if earlier is None or is_superseded(call, other) or earlier["scaStatus"] in SCA.final:
+        if earlier is None or is_superseded(call, other) or earlier["status"] in SCA.final:
             continue
         if len(find_required_signers(call, family, resource)) < 2:
-            raise BankError("status-invalid", id=other, status=earlier["scaStatus"])
+            raise status_invalid("authorisation", other, earlier)
 
 
 def check_password(call: Call, id: str, authorisation: Document, psu_id: str, password: str) -> Document:
@@ -189,10 +195,10 @@ def _authenticate(call: Call, id: str, identified: Document) -> Document:
     if not methods:
         if (end := habit(call, identified, "without_method")) == "refused":
             fail(call, id, identified)
-            raise BankError("method-unknown", keep=True, path="/psuData", id="")
+            raise BankError("method-unknown", keep=True, path=_place(call, _AUTHENTICATE), id="")
         return exempt(call, id, identified) if end == "exempted" else succeed(call, id, identified)
     if len(methods) == 1:
-        method = methods[0]["authenticationMethodId"]
+        method = methods[0]["id"]
         return apply_event(call, id, identified, "authenticate, one method", method=method)
     return apply_event(call, id, identified, "authenticate, several methods")
 
@@ -208,66 +214,84 @@ def reject_attempt(call: Call, id: str, authorisation: Document) -> BankError:
 
 
 def choose_method(call: Call, id: str, authorisation: Document, method: str) -> Document:
-    if SCA.after(authorisation["scaStatus"], "choose method") is None:
-        raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
-    if method not in [own_method["authenticationMethodId"] for own_method in methods_of(call, authorisation)]:
-        raise BankError("method-unknown", path="/authenticationMethodId", id=method)
+    if SCA.after(authorisation["status"], "choose method") is None:
+        raise status_invalid("authorisation", id, authorisation)
+    if method not in [own_method["id"] for own_method in methods_of(call, authorisation)]:
+        raise BankError("method-unknown", path=call.pointer_of("method"), id=method)
     return apply_event(call, id, authorisation, "choose method", method=method)
 
 
 def check_otp(call: Call, id: str, authorisation: Document, otp: str) -> None:
     """Raises BankError `credentials-invalid`, which counts."""
-    if authorisation["scaStatus"] != "scaMethodSelected":
-        raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
+    if authorisation["status"] != "challenged":
+        raise status_invalid("authorisation", id, authorisation)
     psu = call.state.get("psus", authorisation["psuId"]) or {}
     if not _is_same(psu.get("otp", ""), otp):
         raise reject_attempt(call, id, authorisation)
 
 
-def _update(call: Call, id: str, authorisation: Document, body: Mapping[str, Any]) -> Document:
-    steps = _steps(body)
+def _update(call: Call, id: str, authorisation: Document, steps: Sequence[Step]) -> Document:
     if len(steps) > 1:
-        raise BankError("format-error", path=f"/{steps[1]}", expected=f"one step at a time, not {' and '.join(steps)}")
-    if steps == ["confirmationCode"]:
-        return _confirm(call, id, authorisation, body["confirmationCode"])
-    if authorisation["scaStatus"] == "unconfirmed":
-        raise BankError("status-invalid", id=id, status="unconfirmed")
-    if not steps:
+        names = " and ".join(_name(call, step) for step in steps)
+        raise BankError("format-error", path=_place(call, steps[1]), expected=f"one step at a time, not {names}")
+    step = next(iter(steps), None)
+    if step == (CONFIRMATION_CODE,):
+        return _confirm(call, id, authorisation, call.take("confirmation_code"))
+    if authorisation["status"] == "unconfirmed":
+        raise status_invalid("authorisation", id, authorisation)
+    if step is None:
         return _identify(call, id, authorisation)
-    if authorisation["approach"] != EMBEDDED:
-        raise BankError("service-invalid", path=f"/{steps[0]}", approach=authorisation["approach"], step=steps[0])
-    if steps == ["authenticationMethodId"]:
-        return choose_method(call, id, authorisation, body["authenticationMethodId"])
-    if steps == ["scaAuthenticationData"]:
-        check_otp(call, id, authorisation, body["scaAuthenticationData"])
+    if (approach := authorisation["approach"]) != EMBEDDED:
+        raise _of_other_approach(call, step, approach)
+    if step == (METHOD,):
+        return choose_method(call, id, authorisation, call.take("method"))
+    if step == (OTP,):
+        check_otp(call, id, authorisation, call.take("otp"))
         return succeed(call, id, authorisation)
     psu_id = call.take("customer") or authorisation["psuId"]
     if not psu_id:
         text = f"{call.place_of('customer')} is missing; it must say whose password this is"
         raise BankError("format-error", path=call.pointer_of("customer"), expected=text)
-    if SCA.after(authorisation["scaStatus"], "authenticate, one method") is None:
-        raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
+    if SCA.after(authorisation["status"], "authenticate, one method") is None:
+        raise status_invalid("authorisation", id, authorisation)
     psu, options = call.state.get("psus", psu_id), options_of(call, FAMILIES[authorisation["family"]])
     if (approach := pick_approach(psu, EMBEDDED, options)) != EMBEDDED:
-        raise BankError("service-invalid", path="/psuData", approach=approach, step="psuData")
-    password = body["psuData"].get("password")
+        raise _of_other_approach(call, step, approach)
+    password = call.take("password")
     if password is not None:
         return authenticate(call, id, authorisation, psu_id, password)
-    if not habit(call, authorisation, "encrypted_passwords") or not body["psuData"].get("encryptedPassword"):
-        raise BankError("format-error", path="/psuData/password", expected="the password is missing")
+    if not habit(call, authorisation, "encrypted_passwords") or not call.take("encrypted_password"):
+        raise BankError("format-error", path=call.pointer_of("password"), expected="the password is missing")
     return _authenticate(call, id, _of_customer(call, id, authorisation, psu_id))
 
 
-def _steps(body: Mapping[str, Any]) -> list[str]:
-    """The names of the steps that the body asks for."""
-    return [name for name in _STEPS if body.get(name)]
+def _steps(call: Call) -> list[Step]:
+    """The steps that the request asks for."""
+    return [step for step in _STEPS if any(call.take(input.name) for input in step)]
+
+
+def _name(call: Call, step: Step) -> str:
+    return call.name_of(_naming(call, step).name)
+
+
+def _place(call: Call, step: Step) -> str | None:
+    return call.pointer_of(_naming(call, step).name)
+
+
+def _naming(call: Call, step: Step) -> Input:
+    """The input that a step is known by: the first that requests have anywhere."""
+    return next((input for input in step if input.name in call.inputs), step[0])
+
+
+def _of_other_approach(call: Call, step: Step, approach: str) -> BankError:
+    return BankError("service-invalid", path=_place(call, step), approach=approach, step=_name(call, step))
 
 
 def _identify(call: Call, id: str, authorisation: Document) -> Document:
     psu_id = call.take("customer")
     if not psu_id:
-        text = f"an update needs one of {', '.join(_STEPS)} or {call.place_of('customer')}"
-        raise BankError("format-error", expected=text)
+        steps = ", ".join(_name(call, step) for step in _STEPS)
+        raise BankError("format-error", expected=f"an update needs one of {steps} or {call.place_of('customer')}")
     family = FAMILIES[authorisation["family"]]
     psu = customer(call, family, authorisation["resource"], psu_id)
     approach = pick_approach(psu, authorisation["approach"], options_of(call, family))
@@ -276,8 +300,8 @@ def _identify(call: Call, id: str, authorisation: Document) -> Document:
 
 
 def _confirm(call: Call, id: str, authorisation: Document, code: str) -> Document:
-    if SCA.after(authorisation["scaStatus"], "confirm") is None:
-        raise BankError("status-invalid", id=id, status=authorisation["scaStatus"])
+    if SCA.after(authorisation["status"], "confirm") is None:
+        raise status_invalid("authorisation", id, authorisation)
     right = _is_same(authorisation["code"] or "", code)
     return succeed(call, id, authorisation) if right else fail(call, id, authorisation)
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from xs2a_sandbox.bank.domain.signing import FAMILIES, active_basket, members, move, rest, status_of
+from xs2a_sandbox.bank.domain.signing import FAMILIES, active_basket, members, move, rest, status_invalid, status_of
+from xs2a_sandbox.bank.handlers import inputs
 from xs2a_sandbox.bank.handlers.approaches import APART, start_explicit
 from xs2a_sandbox.bank.handlers.consents import redirects
 from xs2a_sandbox.bank.handlers.ids import form, new_id
@@ -13,36 +14,36 @@ from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
-_MEMBERS = (("paymentIds", "payments", "payment"), ("consentIds", "consents", "consent"))
+_MEMBERS = (("payments", "payment"), ("consents", "consent"))
 
 
 @handler(
     "baskets.create",
-    takes=(*APART, PREFERS_EXPLICIT, REDIRECT_URI, NOK_REDIRECT_URI),
-    reads="body/consentIds body/paymentIds",
+    takes=(inputs.PAYMENTS, inputs.CONSENTS, *APART, PREFERS_EXPLICIT, REDIRECT_URI, NOK_REDIRECT_URI),
     raises="format-error member-unknown reference-status-invalid",
-    returns="basketId transactionStatus self approach next",
+    returns="id status self approach next",
     options={
         "most": Option("How many members a basket may have.", {"type": "integer", "minimum": 1}, required=True),
         "ids": form("baskets"),
     },
 )
 def create(call: Call) -> dict[str, Any]:
-    """A new basket of payments and consents that nobody has authorised yet; `next` is the link to start with."""
-    body = call.body
-    pairs = [(name, i) for name, _, _ in _MEMBERS for i, _ in enumerate(body.get(name) or ())]
+    """A new basket of payments and consents that nobody has authorised yet; `next` is how that starts."""
+    listed_ids = {listed: call.take(listed) or () for listed, _ in _MEMBERS}
+    pairs = [(listed, position) for listed, ids in listed_ids.items() for position, _ in enumerate(ids)]
     if not pairs:
-        raise BankError("format-error", path="", expected="a basket needs at least one of paymentIds and consentIds")
+        names = " and ".join(call.name_of(listed) for listed in listed_ids)
+        raise BankError("format-error", path="", expected=f"a basket needs at least one of {names}")
     if len(pairs) > (most := call.options["most"]):
-        raise BankError("format-error", path=f"/{pairs[most][0]}/{pairs[most][1]}", expected=f"at most {most} entries")
+        raise BankError("format-error", path=call.pointer_of(*pairs[most]), expected=f"at most {most} entries")
     if read_wish(call, PREFERS_EXPLICIT) is False:
         text = f"{call.place_of('prefers_explicit')} must not be false: baskets are authorised explicitly"
         raise BankError("format-error", path=call.pointer_of("prefers_explicit"), expected=text)
-    document: Document = {"sequence": call.next_number(), "transactionStatus": "RCVD"}
-    for name, listed, family in _MEMBERS:
-        ids = [as_kept(id) for id in body.get(name) or ()]
+    document: Document = {"sequence": call.next_number(), "status": "RCVD"}
+    for listed, family in _MEMBERS:
+        ids = [as_kept(id) for id in listed_ids[listed]]
         for position, id in enumerate(ids):
-            _check_member(call, family, id, ids[:position], f"/{name}/{position}")
+            _check_member(call, family, id, ids[:position], call.pointer_of(listed, position))
         document[listed] = ids
     id = new_id(call, "baskets", call.options)
     call.state.put("baskets", id, document | redirects(call))
@@ -50,19 +51,19 @@ def create(call: Call) -> dict[str, Any]:
         rest(call, member)
         call.state.put(kind.collection, member_id, {**member, "basket": id})
     path = f"{call.self_path}/{id}"
-    return {"basketId": id, "transactionStatus": "RCVD", "self": path, **start_explicit(call, FAMILIES["basket"], id)}
+    return {"id": id, "status": "RCVD", "self": path, **start_explicit(call, FAMILIES["basket"], id)}
 
 
 @handler(
     "baskets.read",
     takes=(BASKET.needed,),
     raises="basket-unknown",
-    returns="basket basket.payments basket.consents basket.transactionStatus",
+    returns="basket basket.payments basket.consents basket.status",
 )
 def read(call: Call) -> dict[str, Any]:
     """The basket with the ids of its members."""
     _, basket = find_basket(call)
-    return {"basket": {name: basket[name] for name in ("payments", "consents", "transactionStatus")}}
+    return {"basket": {name: basket[name] for name in ("payments", "consents", "status")}}
 
 
 @handler("baskets.delete", takes=(BASKET.needed,), raises="basket-unknown status-invalid")
@@ -70,7 +71,7 @@ def delete(call: Call) -> dict[str, Any]:
     """The members stay as they are, and can be authorised on their own again."""
     id, basket = find_basket(call)
     if not move(call, FAMILIES["basket"], id, "delete"):
-        raise BankError("status-invalid", id=id, status=basket["transactionStatus"])
+        raise status_invalid("basket", id, basket)
     return {}
 
 
@@ -82,14 +83,14 @@ def find_basket(call: Call) -> tuple[str, Document]:
     return as_kept(id), basket
 
 
-def _check_member(call: Call, family: str, id: str, before: list[str], pointer: str) -> None:
+def _check_member(call: Call, family: str, id: str, before: list[str], pointer: str | None) -> None:
     kind = FAMILIES[family]
     member = call.state.get(kind.collection, id)
     if member is None:
         raise BankError("member-unknown", path=pointer, id=id)
     if id in before:
         raise BankError("format-error", path=pointer, expected="every member must be named once")
-    status = status_of(kind, member)
+    status = status_of(member)
     unfunded = member.get("unfunded", False)
-    if status not in ("received", "RCVD") or unfunded or active_basket(call, member):
+    if status not in ("awaiting", "RCVD") or unfunded or active_basket(call, member):
         raise BankError("reference-status-invalid", path=pointer, id=id, unfunded=unfunded)

@@ -1,47 +1,41 @@
-"""Card accounts, by a consent that covers the account each is paid from (spec 4.3)."""
+"""Cards, by a consent that covers the account each is paid from (spec 4.3)."""
 
 from typing import Any
 
+from xs2a_sandbox.bank.domain.access import OWNER
+from xs2a_sandbox.bank.domain.accounts import iban_of
 from xs2a_sandbox.bank.handlers.accounts import (
     BY_CONSENT,
     HISTORY,
-    LINKS,
-    MEMBERS,
     RIGHTS,
     UNUSABLE,
-    build_links,
     check_right,
+    find_owner,
     find_usable_consent,
+    followed_rights,
+    identify,
     is_granted,
     lists,
     lists_option,
-    visible_members,
 )
 from xs2a_sandbox.bank.handlers.inputs import ACCOUNT, DATE_FROM, DATE_TO, LISTS, WITH_BALANCES, read_wish
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import handler
+from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
-_SHOWN = ("maskedPan", "currency", "name", "product", "creditLimit", "debitAccounting")
 
-
-@handler(
-    "cards.list",
-    takes=(*BY_CONSENT, WITH_BALANCES),
-    raises=UNUSABLE,
-    returns="cardAccounts",
-    options={"links": LINKS, **MEMBERS, **RIGHTS},
-)
+@handler("cards.list", takes=(*BY_CONSENT, WITH_BALANCES), raises=UNUSABLE, returns="cards", options=RIGHTS)
 def list_cards(call: Call) -> dict[str, Any]:
-    """The card accounts that are paid from accounts of the consent."""
+    """The cards that are paid from accounts of the consent."""
     consent = find_usable_consent(call)
+    cards = (_with_iban(call, id, card) for id, card in call.state.all("cards").items())
     return {
-        "cardAccounts": [
-            _record(call, consent, id, card, f"{call.self_path}/{id}")
-            for id, card in call.state.all("cardAccounts").items()
-            if card["linkedAccount"] in consent["accounts"]
-            and is_granted(call, consent, "list", _add_iban(card), needed=True)
+        "cards": [
+            _describe(call, consent, card, f"{call.self_path}/{card['id']}")
+            for card in cards
+            if card["account"] in consent["accounts"] and is_granted(call, consent, "list", card, needed=True)
         ]
     }
 
@@ -50,78 +44,78 @@ def list_cards(call: Call) -> dict[str, Any]:
     "cards.read",
     takes=(*BY_CONSENT, ACCOUNT.needed, WITH_BALANCES),
     raises=f"{UNUSABLE} access-missing resource-not-covered",
-    returns="cardAccount",
-    options={"links": LINKS, **MEMBERS, **RIGHTS},
+    returns="card",
+    options=RIGHTS,
 )
 def read(call: Call) -> dict[str, Any]:
-    """One card account."""
-    consent, id, card = _find_covered(call, "details")
-    return {"cardAccount": _record(call, consent, id, card, call.self_path)}
+    """One card."""
+    consent, card = _find_covered(call, "details")
+    return {"card": _describe(call, consent, card, call.self_path)}
 
 
 @handler(
     "cards.balances",
     takes=(*BY_CONSENT, ACCOUNT.needed),
     raises=f"{UNUSABLE} access-missing resource-not-covered",
-    returns="cardAccount debitAccounting balances",
+    returns="card balances",
     options=RIGHTS,
 )
 def balances(call: Call) -> dict[str, Any]:
-    """A card account's balances."""
-    _, _, card = _find_covered(call, "balances")
-    return {**_refer_to(card), "balances": card["balances"]}
+    """A card's balances."""
+    _, card = _find_covered(call, "balances")
+    return {"card": identify(card), "balances": card["balances"]}
 
 
 @handler(
     "cards.transactions",
     takes=(*BY_CONSENT, ACCOUNT.needed, LISTS, DATE_FROM, DATE_TO, WITH_BALANCES),
     raises=f"{UNUSABLE} access-missing period-invalid resource-not-covered",
-    returns="cardAccount debitAccounting self booked pending balances",
+    returns="card self booked pending balances",
     options={"lists": lists_option("booked", "pending"), **HISTORY, **RIGHTS},
 )
 def transactions(call: Call) -> dict[str, Any]:
-    """A card account's transactions in lists, by their booking date; its balances, where they are asked for."""
-    consent, _, card = _find_covered(call, "transactions")
-    kept = card.get("transactions", {})
+    """A card's entries in lists, by their booking date; its balances, where they are asked for."""
+    consent, card = _find_covered(call, "entries")
+    kept = card.get("entries", {})
     return {
-        **_refer_to(card),
+        "card": identify(card),
         "self": call.self_path.removesuffix("/transactions"),
         "balances": _balances_on_request(call, consent, card),
         **lists(call, consent, {name: kept.get(name, ()) for name in ("booked", "pending")}),
     }
 
 
-def _find_covered(call: Call, right: str) -> tuple[Document, str, Document]:
-    id, consent = call.need("account"), find_usable_consent(call)
-    card = call.state.get("cardAccounts", id.lower())
-    if card is None or card["linkedAccount"] not in consent["accounts"]:
-        raise BankError("resource-not-covered", id=id)
-    check_right(call, consent, right, _add_iban(card), id)
-    return consent, id.lower(), card
+def _find_covered(call: Call, right: str) -> tuple[Document, Document]:
+    """The consent and the card that is asked for. Raises BankError."""
+    asked, consent = call.need("account"), find_usable_consent(call)
+    id = as_kept(asked)
+    card = call.state.get("cards", id)
+    if card is None or card["account"] not in consent["accounts"]:
+        raise BankError("resource-not-covered", id=asked)
+    card = _with_iban(call, id, card)
+    check_right(call, consent, right, card, asked)
+    return consent, card
 
 
-def _add_iban(card: Document) -> dict[str, Any]:
-    """The card account with the IBAN of the account that pays for it: a consent for either is one for the card."""
-    return {**card, "iban": card["linkedAccount"]}
+def _with_iban(call: Call, id: str, card: Document) -> Document:
+    """The card with its id and the IBAN of the account that pays for it: a consent for either is one for the card."""
+    return {"id": id, **card, "iban": iban_of(call, card["account"])}
 
 
 def _balances_on_request(call: Call, consent: Document, card: Document) -> Any:
     if not read_wish(call, WITH_BALANCES):
         return None
-    return card["balances"] if is_granted(call, consent, "balances", _add_iban(card), needed=True) else None
+    return card["balances"] if is_granted(call, consent, "balances", card, needed=True) else None
 
 
-def _refer_to(card: Document) -> dict[str, Any]:
+def _describe(call: Call, consent: Document, card: Document, path: str) -> dict[str, Any]:
+    """What is said of a card, and of what may be read of it; `self` is its address."""
+    account = call.state.get("accounts", card["account"]) or {}
+    is_named = is_granted(call, consent, OWNER, card)
     return {
-        "cardAccount": {"maskedPan": card["maskedPan"], "currency": card["currency"]},
-        "debitAccounting": card.get("debitAccounting"),
+        **identify(card),
+        "owner_name": find_owner(call, {"psuId": account.get("psuId", ""), **card}) if is_named else None,
+        "balances": _balances_on_request(call, consent, card),
+        "rights": followed_rights(call, consent, card),
+        "self": path,
     }
-
-
-def _record(call: Call, consent: Document, id: str, card: Document, path: str) -> dict[str, Any]:
-    """A card account as it is shown."""
-    psu = (call.state.get("accounts", card["linkedAccount"]) or {}).get("psuId", "")
-    record: dict[str, Any] = {"resourceId": id, **visible_members(call, consent, _add_iban(card), psu, _SHOWN)}
-    if (held := _balances_on_request(call, consent, card)) is not None:
-        record["balances"] = held
-    return record | build_links(call, path, consent, _add_iban(card))

@@ -1,13 +1,14 @@
 """Consents: created, read, deleted (spec 2.2 to 2.5, 3.1)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from xs2a_sandbox.bank.domain import signing
-from xs2a_sandbox.bank.domain.access import IDENTIFIERS, KINDS, LISTS, NAMED, kind_of, references, strip_reference
-from xs2a_sandbox.bank.domain.lifecycle import CONSENT
-from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
+from xs2a_sandbox.bank.domain.access import IDENTIFIERS, KEPT_AS, PERMISSIONS, as_sent, may, refers
+from xs2a_sandbox.bank.domain.accounts import find_by_number, iban_of, with_id
+from xs2a_sandbox.bank.domain.lifecycle import CONSENT, OVER
+from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, status_of
 from xs2a_sandbox.bank.handlers import inputs
 from xs2a_sandbox.bank.handlers.approaches import (
     APPROACH_OPTIONS,
@@ -22,21 +23,29 @@ from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.clock import beginning
 from xs2a_sandbox.documents.formats import as_kept
+from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
-_LISTS = ("balances", "transactions")
-
-
-_STATUS = {"enum": ["received", "valid"]}
+_STATUS = {"enum": ["awaiting", "authorised"]}
+_BANK, _CUSTOMER = "bank", "customer"
+_WORDS = (_ALL, _CHOSEN) = ("all", "chosen")
+"""Accounts that are not named: all of them, or those that the customer chooses."""
 
 
 @handler(
     "consents.create",
-    takes=WITH_RESOURCE,
-    reads="body/access body/frequencyPerDay body/recurringIndicator body/validUntil",
+    takes=(
+        inputs.ACCESS.needed,
+        inputs.ACCOUNT_TYPES,
+        inputs.RECURRING,
+        inputs.FREQUENCY,
+        inputs.VALID_UNTIL,
+        inputs.SENT,
+        *WITH_RESOURCE,
+    ),
     raises="account-not-held credentials-invalid format-error period-invalid",
-    returns=f"consentId consentStatus self {BEGUN}",
+    returns=f"id status self {BEGUN}",
     options={
         "status": Option(
             "With which status a consent for `named` accounts begins, and one for `all` of them.",
@@ -48,11 +57,25 @@ _STATUS = {"enum": ["received", "valid"]}
             },
             required=True,
         ),
+        "whose": Option(
+            "Whose accounts `all` of them are: those of the customer who authorises the consent, or of the bank.",
+            {"enum": [_CUSTOMER, _BANK]},
+            default=_CUSTOMER,
+        ),
+        "asks": Option(
+            "How a consent says what it is for, in the words of the interface: the error `format-error` expects that.",
+            {"type": "string"},
+            default="a consent must name accounts, or be for all of them",
+        ),
+        "exclusive": Option(
+            "A consent that asks for several kinds of access at once is refused; else one for all may name some, too.",
+            {"type": "boolean"},
+            default=False,
+        ),
         "kinds": Option(
-            "Which kinds of access a consent may ask for, beside accounts by name: the accounts are then those of the "
-            "customer who authorises it, and the access is kept as it was sent. Where this is left out, "
-            "`availableAccounts` stands for all accounts of the bank, and nothing else may be asked for.",
-            {"type": "array", "items": {"enum": list(KINDS)}, "uniqueItems": True},
+            "Which kinds of access a consent may ask for, beside accounts by name, by the `kind` that the input "
+            "`access` gives them; all of them where this is left out.",
+            {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
             deeds=deeds("", "access-not-offered"),
         ),
         "ends_older": Option(
@@ -70,100 +93,163 @@ _STATUS = {"enum": ["received", "valid"]}
 )
 def create(call: Call) -> dict[str, Any]:
     """A new consent, and its authorisation unless that is to be begun apart."""
-    body = call.body
-    access = body["access"]
-    today = call.clock.today().isoformat()
-    if body["validUntil"] < today:
-        raise BankError("period-invalid", path="/validUntil", expected=f"validUntil must not be before {today}")
-    kinds = call.options.get("kinds")
-    kind, ibans, kept = _read_documented(call, access) if kinds is None else _offer(call, access, kinds)
-    status = call.options["status"]["named" if kind == NAMED else "all"]
+    today, until = call.clock.today().isoformat(), call.take("valid_until")
+    if until and until < today:
+        text = f"{call.name_of('valid_until')} must not be before {today}"
+        raise BankError("period-invalid", path=call.pointer_of("valid_until"), expected=text)
+    asked = _read_access(call)
+    words = [entry.accounts for entry in asked if isinstance(entry.accounts, str)]
+    kinds = len(words) + any(entry.references for entry in asked)
+    if kinds == 0 or (kinds > 1 and call.options["exclusive"]):
+        text = call.options["asks"] + ("; not several at once" if kinds else "")
+        raise BankError("format-error", path=call.pointer_of("sent"), expected=text)
+    _check_offered(call, asked)
+    named = [] if words else _find_named(call, asked)
+    accounts = named or (list(call.state.all("accounts")) if call.options["whose"] == _BANK else [])
+    status = call.options["status"]["named" if named else "all"]
     reuses = call.options["reuse"] and not call.checks.strict
-    if reuses and kind == NAMED and (id := _find_preconfigured(call, ibans)):
+    if reuses and named and (id := _find_preconfigured(call, accounts)):
         _restore(call, id)
-        return {"consentId": id, "consentStatus": status, "self": f"{call.self_path}/{id}", **NOTHING_BEGUN}
+        return {"id": id, "status": status, "self": f"{call.self_path}/{id}", **NOTHING_BEGUN}
     id = new_id(call, "consents", call.options)
     path = f"{call.self_path}/{id}"
     document = {
         "sequence": call.next_number(),
-        "consentStatus": status,
-        "accounts": ibans,
-        "access": kept,
-        "recurringIndicator": body["recurringIndicator"],
-        "validUntil": body["validUntil"],
-        "frequencyPerDay": body["frequencyPerDay"],
-        "lastActionDate": today,
+        "status": status,
+        "accounts": accounts,
+        "grants": [_grant(call, entry) for entry in asked if entry.accounts or _CHOSEN in words],
+        "recurring": call.take("recurring"),
+        "valid_until": until,
+        "frequency": call.take("frequency"),
+        "last_action_on": today,
+        "sent": call.take("sent"),
         **redirects(call),
-        **({} if call.options["ends_older"] else {"endsOlder": False}),
     }
+    if types := call.take("account_types"):
+        document["account_types"] = types
+    if _CHOSEN in words:
+        document["customer_chooses"] = True
+    if not call.options["ends_older"]:
+        document["ends_older"] = False
     call.state.put("consents", id, document)
-    return {
-        "consentId": id,
-        "consentStatus": status,
-        "self": path,
-        **start_implicit(call, FAMILIES["consent"], id, path),
-    }
+    return {"id": id, "status": status, "self": path, **start_implicit(call, FAMILIES["consent"], id, path)}
 
 
-def _read_documented(call: Call, access: Mapping[str, Any]) -> tuple[str, list[str], dict[str, Any]]:
-    """The kind of access, its accounts, and what is kept of it, by the documented interface. Raises BankError."""
-    if access.get("availableAccounts") == "allAccounts":
-        kind, ibans = "availableAccounts", list(call.state.all("accounts"))
-    else:
-        pairs = list(references({name: access.get(name) for name in _LISTS}))
-        kind, ibans = NAMED, list(dict.fromkeys(find_account(call, reference, at) for reference, at in pairs))
-    if not ibans:
-        text = "access must name accounts under balances or transactions, or say availableAccounts: allAccounts"
-        raise BankError("format-error", path="/access", expected=text)
-    return kind, ibans, {name: [strip_reference(reference) for reference in access.get(name) or ()] for name in _LISTS}
+class _Entry(NamedTuple):
+    """What is asked for: the permissions, the accounts by references or in a word, and its number in the input."""
+
+    number: int
+    permissions: Sequence[str]
+    accounts: str | Sequence[Mapping[str, Any]]
+    kind: str | None
+
+    @property
+    def references(self) -> Sequence[Mapping[str, Any]]:
+        return () if isinstance(self.accounts, str) else self.accounts
 
 
-def _offer(call: Call, access: Mapping[str, Any], kinds: Sequence[str]) -> tuple[str, list[str], dict[str, Any]]:
-    """The same, where the accounts are those of the customer. Raises BankError."""
-    kind = kind_of(access)
-    if kind not in (NAMED, *kinds):
-        raise BankError("access-not-offered", path="/access", kind=kind)
-    ibans = list(dict.fromkeys(find_account(call, reference, at) for reference, at in references(access)))
-    return kind, ibans, {name: value for name, value in access.items() if value is not None}
+def _read_access(call: Call) -> list[_Entry]:
+    """What there is of the input. Raises BankError `internal` for a mistake of the dialect."""
+    access = call.need("access")
+    if not isinstance(access, list) or not all(isinstance(entry, dict) and "permissions" in entry for entry in access):
+        raise BankError("internal", reason="the input access is a list of permissions and accounts, and here it is not")
+    asked = [
+        _Entry(number, entry["permissions"], accounts, entry.get("kind"))
+        for number, entry in enumerate(access)
+        if (accounts := entry.get("accounts")) not in (None, "")
+    ]
+    for entry in asked:
+        if not isinstance(entry.accounts, list) and entry.accounts not in _WORDS:
+            pointer = call.pointer_of("access", entry.number, "accounts")
+            raise BankError("format-error", path=pointer, expected="accounts are named by a list")
+    return asked
 
 
-_SHOWN = "access recurringIndicator validUntil frequencyPerDay lastActionDate consentStatus".split()
+def _check_offered(call: Call, asked: Sequence[_Entry]) -> None:
+    """Raises BankError `access-not-offered`."""
+    for entry in asked:
+        if entry.kind and entry.kind not in call.options.get("kinds", [entry.kind]):
+            raise BankError("access-not-offered", path=call.pointer_of("sent"), kind=entry.kind)
+
+
+def _find_named(call: Call, asked: Sequence[_Entry]) -> list[str]:
+    """The ids of the accounts that are named. Raises BankError."""
+    ids: dict[str, None] = {}
+    for entry in asked:
+        for position, reference in enumerate(entry.references):
+            pointer = call.pointer_of("access", entry.number, "accounts", position)
+            if not isinstance(reference, dict):
+                raise BankError("format-error", path=pointer, expected="an object with the account's number is needed")
+            ids[find_account(call, reference, pointer)] = None
+    return list(ids)
+
+
+def _grant(call: Call, entry: _Entry) -> Document:
+    ids = [id for reference in entry.references for id in _find_meant(call, reference)]
+    grant = {"permissions": list(entry.permissions), "accounts": list(dict.fromkeys(ids)) or None}
+    place, sent = call.pointer_of("access", entry.number, "accounts"), call.pointer_of("sent")
+    if isinstance(entry.accounts, str) or place is None or sent is None or not place.startswith(f"{sent}/"):
+        return grant
+    return {**grant, "at": [str(step) for step in parse_pointer(place.removeprefix(sent))]}
+
+
+def _find_meant(call: Call, reference: Mapping[str, Any]) -> Iterator[str]:
+    """The ids of the account that is meant and of the cards that are paid from it, or of a card alone."""
+    cards = call.state.all("cards").items()
+    if card := next((id for id, card in cards if refers(reference, card)), None):
+        yield card
+        return
+    account = find_account(call, reference, None)
+    yield account
+    yield from (id for id, card in cards if reference.get("iban") and card["account"] == account)
+
+
+def _is_covered(call: Call, consent: Document, reference: Mapping[str, Any]) -> bool:
+    """Tells if the consent covers the account that is meant; cards are not chosen, and stay."""
+    id, *_ = _find_meant(call, reference)
+    return id in consent["accounts"] or call.state.get("accounts", id) is None
+
+
+_SHOWN = "recurring valid_until frequency last_action_on status".split()
 
 
 @handler(
     "consents.read",
     takes=(inputs.CONSENT.needed,),
     raises="consent-unknown",
-    returns=" ".join(["consent", *(f"consent.{name}" for name in _SHOWN), "access", "self"]),
+    returns=" ".join(
+        [
+            "consent accounts permitted access self",
+            *(f"consent.{name}" for name in _SHOWN),
+            *(f"permitted.{name}" for name in PERMISSIONS),
+        ]
+    ),
 )
 def read(call: Call) -> dict[str, Any]:
-    """The whole consent, and `access` as it was asked for; the operation decides what of it is said."""
+    """The consent, references to all of its accounts and to those by what is permitted on them, and `access`.
+
+    That is what was `sent` at first, of which lists of accounts name just those that the consent covers.
+    """
     _, consent = find_consent(call, call.need("consent"))
-    access = consent.get("access", {})
-    covered = [reference(call, iban) for iban in consent["accounts"]]
+    covered = {id: reference(call, id) for id in consent["accounts"]}
+    every = list(covered.values())
     return {
-        "access": access or dict.fromkeys(LISTS, covered),
-        "self": call.self_path,
-        "consent": {
-            "access": {
-                "accounts": covered,
-                "balances": access.get("balances", []),
-                "transactions": access.get("transactions", []),
-            },
-            "recurringIndicator": consent["recurringIndicator"],
-            "validUntil": consent["validUntil"],
-            "frequencyPerDay": consent["frequencyPerDay"],
-            "lastActionDate": consent["lastActionDate"],
-            "consentStatus": status_of(consent),
+        "consent": {**{name: consent.get(name) for name in _SHOWN}, "status": status_of(consent)},
+        "accounts": every,
+        "permitted": {
+            permission: [one for id, one in covered.items() if may(consent, permission, {"id": id})]
+            for permission in PERMISSIONS
         },
+        "access": as_sent(consent, every, lambda reference: _is_covered(call, consent, reference)),
+        "self": call.self_path,
     }
 
 
-@handler("consents.status", takes=(inputs.CONSENT.needed,), raises="consent-unknown", returns="consentStatus")
+@handler("consents.status", takes=(inputs.CONSENT.needed,), raises="consent-unknown", returns="status")
 def status(call: Call) -> dict[str, Any]:
     """The status alone: it is polled, and nothing else is looked up for it."""
     _, consent = find_consent(call, call.need("consent"))
-    return {"consentStatus": status_of(consent)}
+    return {"status": status_of(consent)}
 
 
 @handler(
@@ -171,9 +257,7 @@ def status(call: Call) -> dict[str, Any]:
     takes=(inputs.CONSENT.needed,),
     raises="consent-unknown",
     options={
-        "keeps": Option(
-            "The consent stays, as terminatedByTpp unless it has ended before.", {"type": "boolean"}, default=False
-        )
+        "keeps": Option("The consent stays, as revoked unless it has ended before.", {"type": "boolean"}, default=False)
     },
 )
 def delete(call: Call) -> dict[str, Any]:
@@ -190,8 +274,8 @@ def delete(call: Call) -> dict[str, Any]:
 def redirects(call: Call) -> dict[str, str | None]:
     """The addresses that the PSU is sent back to, as the TPP registers it with a resource."""
     return {
-        "redirectUri": call.take("redirect_uri"),
-        "nokRedirectUri": call.take("nok_redirect_uri"),
+        "redirect_uri": call.take("redirect_uri"),
+        "nok_redirect_uri": call.take("nok_redirect_uri"),
     }
 
 
@@ -204,31 +288,28 @@ def find_consent(call: Call, id: str) -> tuple[str, Document]:
     original = call.state.testdata().get("consents", {}).get(kept) or {}
     if original.get("permanent") and "permanent" not in consent:
         # Kept by a version that let it expire, and without the member that says that it doesn't.
-        consent = {**{name: value for name, value in consent.items() if name != "consentStatus"}, **original}
+        consent = {**{name: value for name, value in consent.items() if name != "status"}, **original}
     return kept, consent
 
 
 def due(consent: Mapping[str, Any]) -> datetime | None:
-    """The instant at which it expires: the day after its `validUntil` begins, by the bank's time."""
-    if consent.get("permanent"):
+    """The instant at which it expires: the day after its last one begins, by the bank's time."""
+    until = consent.get("valid_until")
+    if consent.get("permanent") or not until:
         return None
-    last = date.fromisoformat(consent["validUntil"])
-    can_expire = CONSENT.after(status_of(consent), "validUntil passes") and last < date.max
+    last = date.fromisoformat(until)
+    can_expire = CONSENT.after(status_of(consent), OVER) and last < date.max
     return beginning(last + timedelta(days=1)) if can_expire else None
 
 
-def status_of(consent: Mapping[str, Any]) -> str:
-    return signing.status_of(FAMILIES["consent"], consent)
-
-
-def reference(call: Call, iban: str) -> dict[str, Any]:
+def reference(call: Call, id: str) -> dict[str, Any]:
     """An account as it is referred to (spec 2.2)."""
-    account = call.state.get("accounts", iban)
-    return {"iban": iban, "currency": account["currency"] if account else None}
+    account = call.state.get("accounts", id)
+    return {"iban": iban_of(call, id), "currency": account["currency"] if account else None}
 
 
-def find_account(call: Call, reference: Mapping[str, Any], pointer: str) -> str:
-    """The IBAN of an account that the body refers to at `pointer`, by the first of its numbers.
+def find_account(call: Call, reference: Mapping[str, Any], pointer: str | None) -> str:
+    """The id of an account that the body refers to at `pointer`, by the first of its numbers.
 
     Raises BankError: `account-not-held`, or `format-error` for no number at all and for another currency.
     """
@@ -236,33 +317,38 @@ def find_account(call: Call, reference: Mapping[str, Any], pointer: str) -> str:
     if name is None:
         raise BankError("format-error", path=pointer, expected=f"one of {', '.join(IDENTIFIERS)} is needed")
     number: str = reference[name]
-    iban = number if name == "iban" else _iban(call, name, number)
-    if iban is None or call.state.get("accounts", iban) is None:
-        raise BankError("account-not-held", path=f"{pointer}/{name}", id=number)
-    check_currency(call, {**reference, "iban": iban}, pointer)
-    return iban
+    id = find_by_number(call, KEPT_AS.get(name, name), number) or _pays_card(call, KEPT_AS.get(name, name), number)
+    if id is None or call.state.get("accounts", id) is None:
+        raise BankError("account-not-held", path=None if pointer is None else f"{pointer}/{name}", id=number)
+    _check_currency(call, id, reference, pointer)
+    return id
 
 
-def _iban(call: Call, name: str, number: str) -> str | None:
-    """The IBAN of the account that has another number, or of the one that a card is paid from."""
-    accounts, cards = call.state.all("accounts"), call.state.all("cardAccounts").values()
-    linked = (card["linkedAccount"] for card in cards if card.get(name) == number)
-    return next((iban for iban, account in accounts.items() if account.get(name) == number), next(linked, None))
+def _pays_card(call: Call, name: str, number: str) -> str | None:
+    """The id of the account that the card with this number is paid from."""
+    return next((card["account"] for card in call.state.all("cards").values() if card.get(name) == number), None)
 
 
-def check_currency(call: Call, reference: Mapping[str, Any], pointer: str) -> None:
+def check_currency(call: Call, reference: Mapping[str, Any], pointer: str | None) -> None:
     """Raises BankError `format-error` where the account is the bank's own and has another currency."""
-    iban, currency = reference.get("iban"), reference.get("currency")
-    account = call.state.get("accounts", iban) if iban and currency else None
-    if account and currency != account["currency"]:
-        text = f"currency must be {account['currency']}, that of the account {iban}, or left out, not {currency}"
-        raise BankError("format-error", path=f"{pointer}/currency", expected=text)
+    iban = reference.get("iban")
+    id = find_by_number(call, "iban", iban) if iban and reference.get("currency") else None
+    if id:
+        _check_currency(call, id, reference, pointer)
+
+
+def _check_currency(call: Call, id: str, reference: Mapping[str, Any], pointer: str | None) -> None:
+    account, currency = call.state.get("accounts", id), reference.get("currency")
+    if account and currency and currency != account["currency"]:
+        number = with_id(id, account).get("iban") or id
+        text = f"currency must be {account['currency']}, that of the account {number}, or left out, not {currency}"
+        raise BankError("format-error", path=None if pointer is None else f"{pointer}/currency", expected=text)
 
 
 def _find_preconfigured(call: Call, ibans: list[str]) -> str | None:
     """The consent that the test data ties to just this account (spec 2.1)."""
     consents = call.state.testdata().get("consents", {}).items()
-    return next((id for id, c in consents if c["role"] == "valid" and c["accounts"] == ibans), None)
+    return next((id for id, c in consents if c["role"] == "authorised" and c["accounts"] == ibans), None)
 
 
 def _restore(call: Call, id: str) -> None:

@@ -4,9 +4,11 @@ from decimal import Decimal
 from typing import Any
 
 from xs2a_sandbox.bank.domain.bookings import compute_available, convert
+from xs2a_sandbox.bank.domain.signing import payer_of
 from xs2a_sandbox.bank.handlers.consents import find_account, find_consent
-from xs2a_sandbox.bank.handlers.inputs import CONSENT
-from xs2a_sandbox.bank.handlers.payments import money
+from xs2a_sandbox.bank.handlers.inputs import ACCOUNT, AMOUNT, CONSENT, MANDATE
+from xs2a_sandbox.bank.handlers.mandates import find_mandate
+from xs2a_sandbox.bank.handlers.payments import check_money
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import handler
 from xs2a_sandbox.errors import BankError
@@ -14,21 +16,29 @@ from xs2a_sandbox.errors import BankError
 
 @handler(
     "funds.confirm",
-    takes=(CONSENT,),
-    reads="body/account body/instructedAmount",
-    raises="account-not-held consent-unknown format-error",
-    returns="fundsAvailable",
+    takes=(CONSENT, ACCOUNT, AMOUNT, MANDATE),
+    raises="account-not-held consent-unknown format-error mandate-unknown",
+    returns="available",
 )
 def confirm(call: Call) -> dict[str, Any]:
-    """Asking changes nothing: no money is set aside."""
-    if (consent_id := call.take("consent")) is not None:
-        find_consent(call, consent_id)
-    body = call.body
-    iban = find_account(call, body["account"], "/account")
-    account = call.state.get("accounts", iban) or {}
-    currency, amount = money(body["instructedAmount"], "/instructedAmount")
+    """Whether the money is on the account that is named, or on that of a mandate. No money is set aside for it."""
+    account_id, money = _asked(call)
+    account = call.state.get("accounts", account_id)
+    if account is None:
+        return {"available": False}
+    currency, amount = check_money(call, money, "amount")
     value = convert(call, Decimal(amount), currency, account["currency"])
     if value is None:
         text = f"the bank has no exchange rate for {currency}"
-        raise BankError("format-error", path="/instructedAmount/currency", expected=text)
-    return {"fundsAvailable": value <= compute_available(call, iban, account)}
+        raise BankError("format-error", path=call.pointer_of("amount", "currency"), expected=text)
+    return {"available": value <= compute_available(call, account_id, account)}
+
+
+def _asked(call: Call) -> tuple[str, Any]:
+    """The account, and the money that it would have to pay. Nobody has chosen an account yet where it is empty."""
+    if call.take("mandate") is not None:
+        _, mandate = find_mandate(call)
+        return payer_of(mandate) or "", mandate["amount"]
+    if (consent_id := call.take("consent")) is not None:
+        find_consent(call, consent_id)
+    return find_account(call, call.need("account"), call.pointer_of("account")), call.need("amount")

@@ -1,6 +1,5 @@
 """What handlers take of a request; the dialect says where its requests have it."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from xs2a_sandbox.cassette import Call
@@ -8,9 +7,10 @@ from xs2a_sandbox.cassette.handler import Input
 
 CONSENT = Input("consent", "The id of the consent.")
 PAYMENT = Input("payment", "The id of the payment.")
+MANDATE = Input("mandate", "The id of the mandate: of a payment that was authorised before.")
 BASKET = Input("basket", "The id of the signing basket.")
 AUTHORISATION = Input("authorisation", "The id of the authorisation.")
-ACCOUNT = Input("account", "The id of the account.")
+ACCOUNT = Input("account", "The id of the account; of a confirmation of funds any of its numbers.")
 ENTRY = Input("entry", "The id of the entry.")
 
 CUSTOMER = Input("customer", "The id of the customer, where the app knows it.")
@@ -22,8 +22,48 @@ PREFERS_REDIRECT = Input("prefers_redirect", "Whether the app wishes for a redir
 PREFERS_DECOUPLED = Input("prefers_decoupled", "Whether the app wishes for the customer's own app: true or false.")
 PREFERS_EXPLICIT = Input("prefers_explicit", "Whether the app starts the authorisation itself: true or false.")
 
+CREDENTIALS = Input("credentials", "What holds the password, where requests have it within something.")
+PASSWORD = Input("password", "The customer's password.")
+ENCRYPTED_PASSWORD = Input("encrypted_password", "The password, encrypted with a key of the bank.")
+METHOD = Input("method", "The id of the method that the customer chooses.")
+OTP = Input("otp", "The one-time password that answers the challenge.")
+CONFIRMATION_CODE = Input("confirmation_code", "The code that a customer has brought back from the bank's page.")
+
+ACCESS = Input(
+    "access",
+    "A list of what a consent is for: `permissions` (`list`, `details`, `balances`, `entries`, `owner`, "
+    "`beneficiaries`) and the `accounts` that they are for: references to them, `all`, or `chosen` by the customer. "
+    "Those that are null are not asked for; an empty list is for whatever the customer chooses. A `kind` is what the "
+    "interface calls it, for the option `kinds`.",
+)
+ACCOUNT_TYPES = Input("account_types", "Of which types the accounts are, where a consent names none; left out, of any.")
+RECURRING = Input("recurring", "Whether the consent may be used more than once: true or false.")
+FREQUENCY = Input("frequency", "How often a day it may be used without the customer; left out, as often as may be.")
+VALID_UNTIL = Input("valid_until", "The last day of the consent; left out, it does not expire.")
+
 SERVICE = Input("service", "The payment service.")
 PRODUCT = Input("product", "The payment product.")
+
+KIND = Input("kind", "`single`, `bulk` or `standing`; left out, it is single.")
+INSTANT = Input("instant", "Whether it is paid within seconds: true or false.")
+DEBTOR = Input("debtor", "The account that pays, by any of its numbers; left out, the first one of the customer.")
+PARTS = Input(
+    "parts",
+    "A list of what is paid: the `amount`, the `creditor` (`name`, `account`, `agent`, `address`), `end_to_end_id` and "
+    "`remittance` (`text`, `reference`) of each.",
+)
+EXECUTE_ON = Input("execute_on", "The day on which it executes; left out, as soon as it is authorised.")
+SCHEDULE = Input(
+    "schedule",
+    "When a standing order executes: `start`, `end`, `frequency`, `day`, `months` and the `rule` for days off.",
+)
+BATCH = Input("batch", "Whether a bulk is booked as one sum: true or false.")
+SENT = Input("sent", "What came, as it is given back.")
+
+AMOUNT = Input("amount", "Its `currency` and `amount`.")
+
+PAYMENTS = Input("payments", "The ids of payments that are authorised as one.")
+CONSENTS = Input("consents", "The ids of consents that are authorised as one.")
 
 LISTS = Input("lists", "Which lists are asked for: one of the names that the option `lists` has.")
 DATE_FROM = Input("date_from", "The first day of the entries.")
@@ -34,10 +74,22 @@ PAGE_SIZE = Input("page_size", "How many booked entries are on a page.")
 NEWER_THAN = Input("newer_than", "The id of an entry: those that are newer are shown.")
 NEWER_THAN_LAST = Input("newer_than_last", "Whether only what is newer than the last time is shown: true or false.")
 
+GRANT_TYPE = Input("grant_type", "The grant (RFC 6749). Left out, it and the others of a token stand in a form.")
+CLIENT_ID = Input("client_id", "The id of the client that asks for a token.")
+CLIENT_SECRET = Input("client_secret", "Its secret.")
+CLIENT = Input("client", "The id of the client, where the dialect finds out itself who asks: null for nobody it knows.")
+CODE = Input("code", "The code that a customer has brought back.")
+CODE_REDIRECT_URI = Input("code_redirect_uri", "Where the customer came back with the code.")
+CODE_VERIFIER = Input("code_verifier", "What the code_challenge was made of (RFC 7636).")
+REFRESH_TOKEN = Input("refresh_token", "The refresh token.")
+SCOPE = Input("scope", "What the token is to be for.")
+TOKEN = Input("token", "The token that is to end.")
+
 
 def read_wish(call: Call, input: Input) -> bool | None:
     """What the request says of something that is true or false; None where it says neither."""
-    return _WISHES.get(str(call.take(input.name)).lower())
+    return read_truth(call.take(input.name))
 
 
-_WISHES: Mapping[str, Any] = {"true": True, "false": False}
+def read_truth(value: Any) -> bool | None:
+    return {"true": True, "false": False}.get(str(value).lower())

@@ -1,14 +1,15 @@
 """Payments: initiated, read, cancelled (spec 2.9 to 2.12, 3.2, 4.2)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from xs2a_sandbox.bank.domain.access import strip_reference
+from xs2a_sandbox.bank.domain.accounts import iban_of
 from xs2a_sandbox.bank.domain.bookings import compute_available, convert
 from xs2a_sandbox.bank.domain.lifecycle import EXECUTED, PAYMENT
-from xs2a_sandbox.bank.domain.schedule import T2
-from xs2a_sandbox.bank.domain.signing import FAMILIES, abandon
+from xs2a_sandbox.bank.domain.schedule import BULK, SINGLE, T2
+from xs2a_sandbox.bank.domain.signing import FAMILIES, abandon, payer_of
 from xs2a_sandbox.bank.formats import pain_001
 from xs2a_sandbox.bank.handlers import inputs
 from xs2a_sandbox.bank.handlers.approaches import (
@@ -22,93 +23,72 @@ from xs2a_sandbox.bank.handlers.approaches import (
 )
 from xs2a_sandbox.bank.handlers.consents import check_currency, find_account, redirects
 from xs2a_sandbox.bank.handlers.ids import form, new_id
+from xs2a_sandbox.bank.handlers.inputs import read_truth
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.handler import Option, deeds, handler, places
+from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.documents.formats import as_kept, is_amount
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.state import Document
 
-_SHOWN = (
-    "endToEndIdentification debtorAccount creditorAccount instructedAmount creditorAgent creditorName creditorAddress "
-    "remittanceInformationUnstructured remittanceInformationStructured transactionStatus creditorAgentIdType "
-    "creditorAgentOtherId"
-).split()
-"""The members of a payment as it is read (spec 2.11)."""
-_ADDRESS = {
-    "streetName": "creditorAddressStreet",
-    "buildingNumber": "creditorAddressBuildingNumber",
-    "townName": "creditorAddressCity",
-    "postCode": "creditorAddressPostalCode",
-    "country": "creditorAddressCountryCode",
-}
-_ADDRESS_IN_ONE = ("country", "townName", "postCode", "streetName", "buildingNumber")
 _DECIMALS = dict.fromkeys("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split(), 0)
 _DECIMALS |= dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3)
 """ISO 4217 minor units where they are not two."""
 
-_EMPTY: Document = {
-    "endToEndIdentification": "",
-    "creditorAccount": {},
-    "creditorName": "",
-    "instructedAmount": {},
-    "remittanceInformationStructured": {},
-}
-"""Members that are never null; a bulk, whose payments differ in them, has no value there."""
-
-Money = tuple[str, str]
+type Money = tuple[str, str]
 """Currency and amount, as they were sent."""
-
 
 BY_ID = (inputs.PAYMENT.needed, inputs.SERVICE.needed, inputs.PRODUCT.needed)
 """What `find_payment` takes."""
-_ALONE = (
-    "body/creditorAccountBban body/creditorAddressBuildingNumber body/creditorAddressCity "
-    "body/creditorAddressCountryCode body/creditorAddressPostalCode body/creditorAddressStreet body/creditorAdress "
-    "body/creditorAgent body/creditorAgentIdType body/creditorAgentOtherId body/creditorName body/e2eIdentification "
-    "body/instructedAmount body/remittanceInformationStructured body/remittanceInformationUnstructured"
-)
-"""The members that a payment is read back with; of a bulk they are never looked at."""
 _STATES = {"type": "array", "items": {"enum": list(PAYMENT.states)}}
-_RESULT = " ".join(["payment", *(f"payment.{name}" for name in _SHOWN), "sent media text messageId"])
-_OURS = frozenset(
-    "service product sequence unfunded businessDays executed authorised authorisedAt authorisations "
-    "authorisationsSignedBy cancellationAuthorisations cancellationAuthorisationsSignedBy cancelled bookedUntil "
-    "redirectUri nokRedirectUri basket".split()
-)
-"""The members of the state of a payment that are no part of it."""
+_TOLD = "status kind service product debtor parts amount execute_on schedule batch sent".split()
+"""The members of a payment that `payments.read` tells."""
+ORDER = (inputs.DEBTOR, inputs.PARTS, inputs.EXECUTE_ON, inputs.SCHEDULE, inputs.BATCH)
+"""What says who pays whom, how much and when."""
+
+
+EXECUTION = {
+    "executed": Option("The state of a payment that has been executed.", {"enum": list(EXECUTED)}, default="ACSP"),
+    "business_days": Option(
+        "On which days payments execute: any, or those of T2, the Eurosystem's settlement, which is closed on "
+        "weekends and on its holidays; what falls on another day executes on the next.",
+        {"enum": ["any", T2]},
+        default="any",
+    ),
+}
+WHO_PAYS = {
+    "payer": Option(
+        "Who pays where no account is named: the `first` account of the customer whom the request names, or the one "
+        "that is `chosen` on the page by whoever authorises the payment.",
+        {"enum": ["first", "chosen"]},
+        default="first",
+    )
+}
 
 
 @handler(
     "payments.initiate",
-    takes=(inputs.SERVICE.needed, inputs.PRODUCT.needed, inputs.ONCE, *WITH_RESOURCE),
-    reads="body/creditorAccount body/debtorAccount body/endDate body/endToEndIdentification "
-    f"body/requestedExecutionDate body/startDate {_ALONE}",
+    takes=(
+        inputs.SERVICE.needed,
+        inputs.PRODUCT.needed,
+        inputs.KIND,
+        inputs.INSTANT,
+        *ORDER,
+        inputs.SENT,
+        inputs.ONCE,
+        *WITH_RESOURCE,
+    ),
     raises="account-not-held credentials-invalid execution-date-invalid format-error period-invalid",
-    returns=f"transactionStatus paymentId service product self {BEGUN}",
+    returns=f"id status service product self {BEGUN}",
     options={
-        "bulk": Option(
-            "The body holds several payments: `true` as parallel arrays, with one entry for each, `payments` as a list "
-            "of that name.",
-            {"enum": [False, True, "payments"]},
-            default=False,
-            deeds=deeds("body/amount body/amountCurrency"),
-            choices={"payments": deeds("body/payments")},
-            instead=places(_ALONE),
-        ),
         "body": Option(
-            "What the body is: JSON, or the XML pain.001. Of a standing order that is the part `xml_sct` of a "
-            "multipart body, beside `json_standingorderType`; of `bulk-payments` it is a bulk.",
+            "Where the payment is: in the inputs, or in the XML pain.001, which is then the body. Of a standing order "
+            "it is the part `xml_sct` of a multipart body, beside `json_standingorderType`.",
             {"enum": ["json", "pain.001"]},
             default="json",
             choices={"pain.001": deeds("headers.content-type")},
         ),
-        "executed": Option("The state of a payment that has been executed.", {"enum": list(EXECUTED)}, default="ACSP"),
-        "business_days": Option(
-            "On which days payments execute: any, or those of T2, the Eurosystem's settlement, which is closed on "
-            "weekends and on its holidays; what falls on another day executes on the next.",
-            {"enum": ["any", T2]},
-            default="any",
-        ),
+        **EXECUTION,
+        **WHO_PAYS,
         "ids": form("payments"),
         **WHETHER_APART,
         **APPROACH_OPTIONS,
@@ -116,40 +96,32 @@ _OURS = frozenset(
 )
 def initiate(call: Call) -> dict[str, Any]:
     """A new payment. Whether there are funds is decided now and kept; the first read of the payment says it."""
-    service, product = _kind(call)
-    body, bulk = _body(call, service)
-    iban = _payer(call, body.get("debtorAccount"))
-    moneys = _moneys(body, bulk)
-    for pointer, creditor in _creditors(body, bulk):
-        check_currency(call, creditor, pointer)
-    _check_dates(call, body)
+    service, product = _address(call)
+    kind = call.take("kind") or SINGLE
+    is_xml = call.options["body"] == "pain.001"
+    order = pain_001.read(call, kind) if is_xml else take_order(call)
+    members, moneys = read_order(call, order, kind)
     id = new_id(call, "payments", call.options)
     document = {
         "sequence": call.next_number(),
         "service": service,
         "product": product,
-        **(_bulk_record(body, moneys) if bulk else _record(body)),
-        "debtorAccount": {**strip_reference(body.get("debtorAccount") or {}), "iban": iban},
-        "transactionStatus": "RCVD",
-        "request": body,
+        "status": "RCVD",
+        "sent": None if is_xml else call.take("sent"),
+        **members,
         **redirects(call),
     }
-    if call.options["body"] == "pain.001":
-        document["sent"] = {
-            "media": call.headers["content-type"],
-            "text": call.request.body.decode(errors="replace"),
-            "messageId": pain_001.message_id(call),
-        }
-    if call.options["business_days"] == T2:
-        document["businessDays"] = T2
-    if (executed := call.options["executed"]) != "ACSP":
-        document["executed"] = executed
-    covered = _is_covered(call, iban, moneys)
+    if is_xml:
+        text = call.request.body.decode(errors="replace")
+        named = {"text": text, "message_id": pain_001.message_id(call)}
+        document["document"] = {"media": call.headers["content-type"], **named}
+    document |= execution(call)
+    covered = is_covered(call, payer_of(document), moneys)
     call.state.put("payments", id, document if covered else {**document, "unfunded": True})
     path = f"{call.self_path}/{id}"
     return {
-        "transactionStatus": "RCVD",
-        "paymentId": id,
+        "id": id,
+        "status": "RCVD",
         "service": service,
         "product": product,
         "self": path,
@@ -157,28 +129,69 @@ def initiate(call: Call) -> dict[str, Any]:
     }
 
 
-@handler("payments.read", takes=BY_ID, raises="payment-unknown", returns=_RESULT)
+def tell_debtor(call: Call, payment: Mapping[str, Any]) -> Document | None:
+    """The account that pays, as it was named, and with its IBAN; None where nobody has chosen one yet."""
+    debtor = payment.get("debtor")
+    return {"iban": iban_of(call, debtor["account"]), **debtor} if debtor else None
+
+
+def take_order(call: Call) -> dict[str, Any]:
+    return {input.name: call.take(input.name) for input in ORDER}
+
+
+def read_order(call: Call, order: Mapping[str, Any], kind: str) -> tuple[Document, list[Money]]:
+    """The members of a payment that say who pays whom, how much and when, and all that is paid. Raises BankError."""
+    account_id = _payer(call, _drop_empty(order["debtor"] or {}))
+    moneys = _moneys(call, order["parts"])
+    for number, part in enumerate(order["parts"]):
+        account = (part.get("creditor") or {}).get("account") or {}
+        check_currency(call, account, call.pointer_of("parts", number, "creditor", "account"))
+    _check_dates(call, order)
+    amount = _total(moneys) if kind == BULK else dict(zip(("currency", "amount"), moneys[0], strict=True))
+    written = write_order({**order, "instant": call.take("instant")}, account_id)
+    return {"kind": kind, **written, "amount": amount}, moneys
+
+
+def write_order(order: Mapping[str, Any], account: str | None) -> Document:
+    """Returns the members of a payment that say who pays whom, when and how, without those that have no value."""
+    parts = [part for part in order["parts"] or () if isinstance(part, dict)]
+    kept = {
+        "debtor": {"account": account, **strip_reference(order["debtor"] or {})} if account else None,
+        "parts": [one for one in map(clean, parts) if one],
+        "execute_on": order.get("execute_on"),
+        "schedule": _drop_empty(order.get("schedule") or {}),
+        "instant": read_truth(order.get("instant")),
+        "batch": read_truth(order.get("batch")),
+    }
+    return {name: value for name, value in kept.items() if value}
+
+
+def execution(call: Call) -> Document:
+    """The members of a payment that say how the bank executes it, where that is not as usual."""
+    days, executed = call.options["business_days"], call.options["executed"]
+    return {**({"business_days": T2} if days == T2 else {}), **({"executed": executed} if executed != "ACSP" else {})}
+
+
+@handler(
+    "payments.read",
+    takes=BY_ID,
+    raises="payment-unknown",
+    returns=" ".join(["payment", *(f"payment.{name}" for name in _TOLD), "media text message_id"]),
+)
 def read(call: Call) -> dict[str, Any]:
-    """The payment as xs2a-1.84 has it, and as it was `sent`: in JSON, of XML also `media`, `text` and `messageId`.
+    """The payment, and as what it was `sent`; of XML also `media`, `text` and `message_id`.
 
     The first read of a payment that the account cannot cover rejects it; all others change nothing.
     """
     id, payment = find_payment(call)
-    rejected = PAYMENT.after(payment["transactionStatus"], "funds do not cover it")
+    rejected = PAYMENT.after(payment["status"], "funds do not cover it")
     if payment.get("unfunded") and rejected:
-        payment = {**payment, "transactionStatus": rejected}
+        payment = {**payment, "status": rejected}
         call.state.put("payments", id, payment)
-    members = {name: payment[name] for name in _SHOWN if payment.get(name) is not None}
-    request = payment.get("request") or {name: value for name, value in payment.items() if name not in _OURS}
-    sent = payment.get("sent") or {}
+    document = payment.get("document") or {}
     return {
-        "payment": {**_EMPTY, **members},
-        "sent": {
-            **request,
-            "debtorAccount": request.get("debtorAccount") or payment["debtorAccount"],
-            "transactionStatus": payment["transactionStatus"],
-        },
-        **{name: sent.get(name) for name in ("media", "text", "messageId")},
+        "payment": {**{name: payment.get(name) for name in _TOLD}, "debtor": tell_debtor(call, payment)},
+        **{name: document.get(name) for name in ("media", "text", "message_id")},
     }
 
 
@@ -186,7 +199,7 @@ def read(call: Call) -> dict[str, Any]:
     "payments.cancel",
     takes=(*BY_ID, *APART),
     raises="cancellation-invalid payment-unknown",
-    returns="transactionStatus approach next",
+    returns="status approach next",
     options={
         "at_once": Option("The states that end in CANC now.", _STATES, required=True),
         "authorised": Option("The states that need an authorisation first.", _STATES, required=True),
@@ -195,17 +208,17 @@ def read(call: Call) -> dict[str, Any]:
 def cancel(call: Call) -> dict[str, Any]:
     """The status after it: cancelled, or as it was, where that has to be authorised, in the way that it tells."""
     id, payment = find_payment(call)
-    status = payment["transactionStatus"]
+    status = payment["status"]
     if status in call.options["at_once"]:
-        call.state.put("payments", id, {**payment, "transactionStatus": "CANC"})
+        call.state.put("payments", id, {**payment, "status": "CANC"})
         abandon(call, payment)
-        return {"transactionStatus": "CANC", "approach": None, "next": []}
+        return {"status": "CANC", "approach": None, "next": []}
     if status not in call.options["authorised"]:
         raise BankError("cancellation-invalid", id=id, status=status)
-    return {"transactionStatus": status, **start_explicit(call, FAMILIES["cancellation"], id)}
+    return {"status": status, **start_explicit(call, FAMILIES["cancellation"], id)}
 
 
-def _kind(call: Call) -> tuple[str, str]:
+def _address(call: Call) -> tuple[str, str]:
     """Service and product."""
     return call.need("service"), call.need("product")
 
@@ -214,30 +227,36 @@ def find_payment(call: Call) -> tuple[str, Document]:
     """A payment is only known under the service and product it was initiated with."""
     id = call.need("payment")
     payment = call.state.get("payments", as_kept(id))
-    if payment is None or (payment["service"], payment["product"]) != _kind(call):
+    if payment is None or (payment.get("service"), payment.get("product")) != _address(call):
         raise BankError("payment-unknown", id=id)
     return as_kept(id), payment
 
 
-def _check_dates(call: Call, body: Mapping[str, Any]) -> None:
-    today = call.clock.today().isoformat()
-    execution = body.get("requestedExecutionDate")
+def _check_dates(call: Call, order: Mapping[str, Any]) -> None:
+    today, schedule = call.clock.today().isoformat(), order.get("schedule") or {}
+    execution, start, end = order.get("execute_on"), schedule.get("start"), schedule.get("end")
     if execution and execution < today:
-        text = f"requestedExecutionDate must not be before {today}"
-        raise BankError("execution-date-invalid", path="/requestedExecutionDate", expected=text)
-    start, end = body.get("startDate"), body.get("endDate")
+        text = f"{call.name_of('execute_on')} must not be before {today}"
+        raise BankError("execution-date-invalid", path=call.pointer_of("execute_on"), expected=text)
+    place, name = call.pointer_of("schedule", "end"), call.name_of("schedule", "end")
     if start and end and end < start:
-        raise BankError("period-invalid", path="/endDate", expected="endDate must not be before startDate")
+        text = f"{name} must not be before {call.name_of('schedule', 'start')}"
+        raise BankError("period-invalid", path=place, expected=text)
     if end and end < today:
-        raise BankError("period-invalid", path="/endDate", expected=f"endDate must not be before {today}")
+        raise BankError("period-invalid", path=place, expected=f"{name} must not be before {today}")
 
 
-def money(amount: Mapping[str, str], pointer: str) -> Money:
-    """Raises BankError `format-error` where the amount is none, or has more decimals than the currency."""
-    return _check(amount["currency"], amount["amount"], f"{pointer}/amount")
+def check_money(call: Call, money: Any, *place: str | int) -> Money:
+    """Raises BankError `format-error` where it is none, or has more decimals than the currency.
 
-
-def _check(currency: str, amount: str, pointer: str) -> Money:
+    `place` is the input that it came with, and the steps to it there.
+    """
+    input, *steps = place
+    if not isinstance(money, dict) or not all(isinstance(money.get(name), str) for name in ("currency", "amount")):
+        text = f"{call.name_of(str(input), *steps)} must have a currency and an amount"
+        raise BankError("format-error", path=call.pointer_of(str(input), *steps), expected=text)
+    currency, amount = money["currency"], money["amount"]
+    pointer = call.pointer_of(str(input), *steps, "amount")
     if not is_amount(amount):
         raise BankError("format-error", path=pointer, expected="an amount is written with a dot, such as 12.34")
     decimals = _DECIMALS.get(currency, 2)
@@ -247,135 +266,60 @@ def _check(currency: str, amount: str, pointer: str) -> Money:
     return currency, amount
 
 
-def _body(call: Call, service: str) -> tuple[Mapping[str, Any], Any]:
-    """The body as JSON, and how it holds several payments, if it does."""
-    if call.options["body"] == "json":
-        return call.body, call.options["bulk"]
-    bulk = service == "bulk-payments"
-    body = pain_001.read(call, bulk=bulk, periodic=service == "periodic-payments")
-    return body, "payments" if bulk else False
-
-
-def _payer(call: Call, reference: Mapping[str, Any] | None) -> str:
-    """The IBAN of the account that pays; where none is named, it is the customer's first."""
-    if reference:
-        return find_account(call, reference, "/debtorAccount")
+def _payer(call: Call, debtor: Mapping[str, Any]) -> str | None:
+    """The id of the account that pays; where none is named, the customer's first, or None for one yet to be chosen."""
+    if debtor:
+        return find_account(call, debtor, call.pointer_of("debtor"))
+    if call.options["payer"] == "chosen":
+        return None
     psu = call.take("customer")
     accounts = call.state.all("accounts").items()
-    iban = next((iban for iban, account in accounts if psu and account["psuId"] == psu), None)
-    if iban is None:
-        text = f"debtorAccount is missing; without it {call.place_of('customer')} must say whose account pays"
-        raise BankError("format-error", path="/debtorAccount", expected=text)
-    return iban
+    account_id = next((id for id, account in accounts if psu and account["psuId"] == psu), None)
+    if account_id is None:
+        text = (
+            f"{call.name_of('debtor')} is missing; without it {call.place_of('customer')} must say whose account pays"
+        )
+        raise BankError("format-error", path=call.pointer_of("debtor"), expected=text)
+    return account_id
 
 
-def _creditors(body: Mapping[str, Any], bulk: Any) -> list[tuple[str, Mapping[str, Any]]]:
-    """The accounts that receive money, with their places."""
-    if bulk == "payments":
-        return [
-            (f"/payments/{i}/creditorAccount", payment.get("creditorAccount") or {}) for i, payment in _payments(body)
-        ]
-    return [("/creditorAccount", body.get("creditorAccount") or {})]
+def _moneys(call: Call, parts: Any) -> list[Money]:
+    if not isinstance(parts, list) or not parts or not all(isinstance(part, dict) for part in parts):
+        text = f"{call.name_of('parts')} must be a list of one payment or more"
+        raise BankError("format-error", path=call.pointer_of("parts"), expected=text)
+    return [check_money(call, part.get("amount"), "parts", number, "amount") for number, part in enumerate(parts)]
 
 
-def _payments(body: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
-    payments = body.get("payments")
-    if not isinstance(payments, list) or not payments or not all(isinstance(payment, dict) for payment in payments):
-        raise BankError("format-error", path="/payments", expected="payments must be a list of one payment or more")
-    return list(enumerate(payments))
-
-
-def _moneys(body: Mapping[str, Any], bulk: Any) -> dict[str, Money]:
-    """All that is paid, by the place of its currency."""
-    if bulk == "payments":
-        amounts = {
-            f"/payments/{i}/instructedAmount": _amount(payment, f"/payments/{i}") for i, payment in _payments(body)
-        }
-    elif bulk:
-        return _read_parallel_moneys(body)
-    else:
-        amounts = {"/instructedAmount": _amount(body)}
-    return {f"{pointer}/currency": money(amount, pointer) for pointer, amount in amounts.items()}
-
-
-def _amount(payment: Mapping[str, Any], pointer: str = "") -> Mapping[str, str]:
-    amount = payment.get("instructedAmount")
-    if not isinstance(amount, dict) or not all(
-        isinstance(amount.get(member), str) for member in ("currency", "amount")
-    ):
-        text = "instructedAmount must have a currency and an amount"
-        raise BankError("format-error", path=f"{pointer}/instructedAmount", expected=text)
-    return amount
-
-
-def _read_parallel_moneys(body: Mapping[str, Any]) -> dict[str, Money]:
-    for name in ("amount", "amountCurrency"):
-        if not isinstance(body.get(name), list) or not all(isinstance(value, str) for value in body[name]):
-            raise BankError("format-error", path=f"/{name}", expected=f"{name} must be a list of texts")
-    count = len(body["amount"])
-    for name, value in body.items():
-        if isinstance(value, list) and name in _PARALLEL and len(value) != count:
-            text = f"{name} has {len(value)} entries, amount has {count}; one of each per payment"
-            raise BankError("format-error", path=f"/{name}", expected=text)
-    pairs = zip(body["amountCurrency"], body["amount"], strict=True)
-    return {
-        f"/amountCurrency/{i}": _check(currency, amount, f"/amount/{i}") for i, (currency, amount) in enumerate(pairs)
-    }
-
-
-_PARALLEL = frozenset(
-    {"amount", "amountCurrency", "creditorIban", "creditorName", "e2eIdentification"}
-    | {"remittanceInformationStructured", "remittanceInformationUnstructured"}
-)
-
-
-def _is_covered(call: Call, iban: str, moneys: Mapping[str, Money]) -> bool:
-    account = call.state.get("accounts", iban) or {}
+def is_covered(call: Call, account_id: str | None, moneys: Sequence[Money]) -> bool:
+    """Tells if the account has the money; true as long as nobody has chosen one. Raises BankError."""
+    if account_id is None:
+        return True
+    account = call.state.get("accounts", account_id) or {}
     total = Decimal()
-    for pointer, (currency, amount) in moneys.items():
+    for number, (currency, amount) in enumerate(moneys):
         value = convert(call, Decimal(amount), currency, account["currency"])
         if value is None:
-            raise BankError("format-error", path=pointer, expected=f"the bank has no exchange rate for {currency}")
+            place = call.pointer_of("parts", number, "amount", "currency")
+            raise BankError("format-error", path=place, expected=f"the bank has no exchange rate for {currency}")
         total += value
-    return total <= compute_available(call, iban, account)
+    return total <= compute_available(call, account_id, account)
 
 
-def _record(body: Mapping[str, Any]) -> Document:
-    """A payment as it is read back (spec 2.11), from the flat members it was initiated with (spec 2.9)."""
-    creditor = strip_reference(body.get("creditorAccount") or {})
-    if bban := body.get("creditorAccountBban"):
-        creditor["bban"] = bban
-    amount = body["instructedAmount"]
-    structured = body.get("remittanceInformationStructured") or {}
-    reference = structured if isinstance(structured, str) else structured.get("reference")
-    return {
-        "endToEndIdentification": body.get("endToEndIdentification") or body.get("e2eIdentification") or "",
-        "creditorAccount": creditor,
-        "instructedAmount": {"currency": amount["currency"], "amount": amount["amount"]},
-        "creditorAgent": body.get("creditorAgent") or None,
-        "creditorName": body.get("creditorName"),
-        "creditorAddress": _address(body),
-        "remittanceInformationUnstructured": body.get("remittanceInformationUnstructured") or None,
-        "remittanceInformationStructured": {"reference": reference or None},
-        "creditorAgentIdType": body.get("creditorAgentIdType") or None,
-        "creditorAgentOtherId": body.get("creditorAgentOtherId") or None,
-    }
+def _total(moneys: Sequence[Money]) -> Document | None:
+    """The sum of a bulk; in several currencies there is none."""
+    (currency, _), *_ = moneys
+    if any(other != currency for other, _ in moneys):
+        return None
+    return {"currency": currency, "amount": str(sum((Decimal(amount) for _, amount in moneys), Decimal()))}
 
 
-def _bulk_record(body: Mapping[str, Any], moneys: Mapping[str, Money]) -> Document:
-    """The record of a bulk; in several currencies it has no total."""
-    currencies = {currency for currency, _ in moneys.values()}
-    total = sum((Decimal(amount) for _, amount in moneys.values()), Decimal())
-    (currency, _), *_ = moneys.values()
-    amount = {"currency": currency, "amount": str(total)} if len(currencies) == 1 else None
-    return {"endToEndIdentification": body.get("endToEndIdentification") or "", "instructedAmount": amount}
+def clean(part: Mapping[str, Any]) -> Document:
+    """The part without what has no value."""
+    creditor = part.get("creditor") or {}
+    account = strip_reference(creditor.get("account") or {})
+    return _drop_empty({**part, "creditor": _drop_empty({**creditor, "account": account})})
 
 
-def _address(body: Mapping[str, Any]) -> dict[str, Any] | None:
-    in_one = body.get("creditorAdress")
-    if in_one:
-        parts = [part.strip() or None for part in in_one.split(";")]
-        address = dict(zip(_ADDRESS_IN_ONE, parts, strict=False))
-    else:
-        address = {name: body.get(member) or None for name, member in _ADDRESS.items()}
-    return address if any(address.values()) else None
+def _drop_empty(members: Mapping[str, Any]) -> Document:
+    kept = {name: _drop_empty(value) if isinstance(value, dict) else value for name, value in members.items()}
+    return {name: value for name, value in kept.items() if value not in (None, "", {})}

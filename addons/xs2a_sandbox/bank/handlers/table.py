@@ -1,5 +1,6 @@
 """All handlers and actions, by the names that cassettes know them by."""
 
+from dataclasses import replace
 from functools import cache
 
 from xs2a_sandbox.bank.handlers import (
@@ -10,16 +11,18 @@ from xs2a_sandbox.bank.handlers import (
     cards,
     consents,
     funds,
+    mandates,
     payments,
     token,
 )
+from xs2a_sandbox.bank.handlers.acts import ACTS
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.errors import ConfigError
 from xs2a_sandbox.plugins import plugins
 
 HANDLERS = {
-    value.name: value
-    for module in (accounts, authorisations, baskets, cards, consents, funds, payments, token)
+    value.name: replace(value, does=ACTS.get(value.name))
+    for module in (accounts, authorisations, baskets, cards, consents, funds, mandates, payments, token)
     for value in vars(module).values()
     if isinstance(value, Handler)
 }

@@ -13,6 +13,18 @@ from urllib.parse import parse_qsl, unquote_plus
 
 from xs2a_sandbox.bank.domain.possession import CERTIFICATE, KEY, Unproven, certificate_of, hash_key, key_of
 from xs2a_sandbox.bank.handlers.approaches import habit
+from xs2a_sandbox.bank.handlers.inputs import (
+    CLIENT,
+    CLIENT_ID,
+    CLIENT_SECRET,
+    CODE,
+    CODE_REDIRECT_URI,
+    CODE_VERIFIER,
+    GRANT_TYPE,
+    REFRESH_TOKEN,
+    SCOPE,
+    TOKEN,
+)
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler
 from xs2a_sandbox.errors import BankError
@@ -23,15 +35,21 @@ TOKENS, REFRESH_TOKENS, CODES = "tokens", "refreshTokens", "authorisationCodes"
 BY_CLIENT, BY_CODE, BY_REFRESHING = "client_credentials", "authorization_code", "refresh_token"
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 
-_GRANTED = ("client", "scope", "authorisation", "psuId", "code")
+_GRANTED = ("client", "scope", "family", "resource", "authorisation", "psuId", "code")
 """The members that tokens keep of the code that they were given for, and of the token that was refreshed."""
 
 Credentials = tuple[str, tuple[str, ...] | None]
 """A client's id, and its secret in the ways it can be meant; None: its certificate stands for the secret."""
 
 
+_OF_CLIENT = (GRANT_TYPE, CLIENT_ID, CLIENT_SECRET, CLIENT)
+_IN_FORMS = {CODE_REDIRECT_URI.name: "redirect_uri"}
+"""What forms call an input, where that is otherwise."""
+
+
 @handler(
     "token.issue",
+    takes=(*_OF_CLIENT, CODE, CODE_REDIRECT_URI, CODE_VERIFIER, REFRESH_TOKEN, SCOPE),
     reads="body/client_id body/client_secret body/grant_type headers.authorization headers.content-type",
     raises="grant-unsupported token-client-unknown token-request-invalid",
     returns="token token_type expires_in refresh_token scope",
@@ -84,6 +102,7 @@ def issue(call: Call) -> dict[str, Any]:
 
 @handler(
     "token.revoke",
+    takes=(*_OF_CLIENT, TOKEN),
     reads="body/client_id body/client_secret body/token headers.authorization headers.content-type",
     raises="grant-invalid token-client-unknown token-request-invalid",
 )
@@ -128,35 +147,48 @@ def _scope_of_its_own(call: Call, form: Mapping[str, str]) -> str | None:
 
 def new_code(call: Call, id: str, authorisation: Mapping[str, Any]) -> str:
     """The code for the token that a customer's authorisation is worth, kept with what the app has to show for it."""
-    members = {**authorisation["oauth"], "authorisation": id, "psuId": authorisation.get("psuId")}
+    of = {name: authorisation[name] for name in ("family", "resource")}
+    members = {**authorisation["oauth"], **of, "authorisation": id, "psuId": authorisation.get("psuId")}
     return _keep(call, CODES, habit(call, authorisation, "code_expires_after"), members)
 
 
 def _exchange(call: Call, form: Mapping[str, str], client: str, *, refreshable: bool) -> dict[str, Any]:
     """The tokens for a code, once: who brings it a second time ends them (RFC 6749, 4.1.2)."""
-    code, uri, verifier = (_read_required(form, name) for name in ("code", "redirect_uri", "code_verifier"))
+    code, uri = (_read_required(form, name) for name in ("code", "redirect_uri"))
+    endpoint = call.authorising.endpoint
+    if endpoint is None or endpoint.needs_challenge:
+        _read_required(form, "code_verifier")
     kept = _own(call, CODES, code, client, "code")
     if kept.get("exchanged"):
         _end(call, code)
         raise BankError("grant-invalid", keep=True, expected="the code has been used; its tokens have ended")
-    if uri != kept["redirectUri"]:
+    if uri != kept["redirect_uri"]:
         raise BankError("grant-invalid", expected="the redirect_uri is not that of the authorization request")
-    if not _is_same(kept["challenge"], challenge_of(verifier)):
-        raise BankError("grant-invalid", expected="the code_verifier does not fit the code_challenge")
+    _check_verifier(form, kept.get("challenge"))
     members = _grant({**kept, "code": code})
     tokens = [_new_token(call, members)]
     if refreshable:
         tokens.append(_keep(call, REFRESH_TOKENS, call.options["refresh_expires_in"], members))
     call.state.put(CODES, code, {**kept, "exchanged": True})
-    return _answer(call, *tokens, scope=kept["scope"])
+    return _answer(call, *tokens, scope=kept.get("scope"))
+
+
+def _check_verifier(form: Mapping[str, str], challenge: str | None) -> None:
+    """Raises BankError where it is not that of the challenge; one without a challenge is a trick (RFC 9700, 2.1.1)."""
+    if challenge is None:
+        if "code_verifier" in form:
+            raise BankError("grant-invalid", expected="the authorization request had no code_challenge")
+    elif not _is_same(challenge, challenge_of(_read_required(form, "code_verifier"))):
+        raise BankError("grant-invalid", expected="the code_verifier does not fit the code_challenge")
 
 
 def _refresh(call: Call, form: Mapping[str, str], client: str) -> dict[str, Any]:
     """A new token; the refresh token stays as good as it was."""
     kept = _own(call, REFRESH_TOKENS, _read_required(form, "refresh_token"), client, "refresh_token")
-    if form.get("scope", kept["scope"]) != kept["scope"]:
-        raise BankError("scope-invalid", expected=f"the refresh_token is for {kept['scope']}")
-    return _answer(call, _new_token(call, _grant(kept)), scope=kept["scope"])
+    scope = kept.get("scope")
+    if form.get("scope", scope) != scope:
+        raise BankError("scope-invalid", expected=f"the refresh_token is for {scope or 'no scope'}")
+    return _answer(call, _new_token(call, _grant(kept)), scope=scope)
 
 
 def _grant(kept: Document) -> Document:
@@ -215,6 +247,11 @@ def _read_required(form: Mapping[str, str], name: str) -> str:
 
 
 def _form(call: Call) -> Mapping[str, str]:
+    """The parameters of the request, by the names that they have in forms: those of a form, or what the inputs say."""
+    if call.inputs.keys() & {GRANT_TYPE.name, TOKEN.name}:
+        inputs = (*_OF_CLIENT, CODE, CODE_REDIRECT_URI, CODE_VERIFIER, REFRESH_TOKEN, SCOPE, TOKEN)
+        found = ((_IN_FORMS.get(input.name, input.name), call.take(input.name)) for input in inputs)
+        return {name: str(value) for name, value in found if value}
     if media_type(call.headers.get("content-type", MEDIA_TYPE)) != MEDIA_TYPE:
         raise BankError("token-request-invalid", expected=f"Content-Type must be {MEDIA_TYPE}")
     try:
@@ -230,6 +267,11 @@ def _form(call: Call) -> Mapping[str, str]:
 
 def _client(call: Call, form: Mapping[str, str]) -> str:
     """The id of the client that asks. Raises BankError."""
+    if CLIENT.name in call.inputs:
+        known = call.take(CLIENT.name)
+        if not known or call.state.get("clients", str(known)) is None:
+            raise BankError("token-client-unknown", expected="the client has not shown who it is")
+        return str(known)
     id, secrets = _credentials(call, form)
     client = call.state.get("clients", id)
     if client is None or (secrets is not None and not any(_is_same(client["secret"], secret) for secret in secrets)):
@@ -240,7 +282,7 @@ def _client(call: Call, form: Mapping[str, str]) -> str:
 def client_id(call: Call) -> str | None:
     """The id of the client that asks for a token or ends one, whoever it really is; None where it names none."""
     try:
-        return _credentials(call, _form(call))[0]
+        return call.take(CLIENT.name) or _credentials(call, _form(call))[0]
     except BankError:
         return None
 

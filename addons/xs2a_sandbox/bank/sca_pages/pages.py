@@ -1,10 +1,12 @@
-"""The page behind `scaRedirect`: its steps, what its buttons do, and how a visit ends (spec 2.1, 2.9)."""
+"""The page behind a link: its steps, what its buttons do, and how a visit ends (spec 2.1, 2.9)."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from xs2a_sandbox.bank.domain.signing import exempt, fail, holders, status_of, succeed
+from xs2a_sandbox.bank.domain.accounts import number_of, with_id
+from xs2a_sandbox.bank.domain.bookings import covers
+from xs2a_sandbox.bank.domain.signing import Family, exempt, fail, holders, status_invalid, succeed
 from xs2a_sandbox.bank.handlers.approaches import habit, methods_of
 from xs2a_sandbox.bank.handlers.authorisations import authenticate, check_otp, check_password, choose_method
 from xs2a_sandbox.bank.handlers.token import new_code
@@ -37,20 +39,20 @@ PAGES = "sca"
 ENDINGS = ("decline", "cancel", "timeout", "error")
 _DECISIONS = ("approve", "decline", "timeout", "error")
 _METHODS = ("GET", "HEAD", "POST")
+_AUTHORISED = "authorised"
+"""The state of a consent that the test data have."""
 
 Reply = Page | Response
 
 
-def serve(call: Call, options: Mapping[str, Mapping[str, Any]], own: Words) -> Reply:
-    """`options` are, by family, those of the operation that starts an authorisation, `own` the bank's words.
-
-    Raises BankError.
-    """
+def serve(call: Call, own: Words) -> Reply:
+    """`own` are the bank's words. Raises BankError."""
     if call.request.method not in _METHODS:
         raise BankError("method-not-offered", method=call.request.method, allow=", ".join(_METHODS))
-    if call.segments[1:] == (authorization_request.ENDPOINT,):
-        return authorization_request.lead_on(call)
-    form, to = read_form(call), destination(call, options)
+    endpoint = call.authorising.endpoint
+    if endpoint and call.segments[1:] == endpoint.path:
+        return authorization_request.lead_on(call, endpoint)
+    form, to = read_form(call), destination(call)
     decision = call.query.get("decide")
     if decision is not None and decision not in _DECISIONS:
         raise BankError("format-error", expected=f"decide must be one of {', '.join(_DECISIONS)}")
@@ -92,10 +94,10 @@ def _step(visit: Visit, problem: str = "", *, field: str = "", error: BankError 
         "customers": [(customer, _name(visit, customer)) for customer in visit.customers],
         "signed": [_name(visit, signer) for signer in visit.signed if signer],
         "accounts": accounts_of(visit.call, visit.offered, visit.words) if visit.step == ACCOUNTS else [],
+        "is_payer": visit.lacks_payer,
         "methods": [
-            {"id": id, "name": method_entry.get("name") or id, "type": method_entry.get("authenticationType") or ""}
-            for method_entry in methods_of(visit.call, authorisation)
-            if (id := method_entry["authenticationMethodId"])
+            {"id": method["id"], "name": method.get("name") or method["id"], "type": method.get("type") or ""}
+            for method in methods_of(visit.call, authorisation)
         ],
         "method": authorisation.get("method"),
         "otp": psu.get("otp"),
@@ -124,13 +126,16 @@ def _log_in(visit: Visit, form: Form) -> Reply:
         if error.name != "credentials-invalid":
             raise
         return _show_mistake(visit, error, visit.words("credentials_wrong"), "psuId", psu_id)
-    visit.note(**identified, signedIn=True)
+    visit.note(**identified, signed_in=True)
     return _again(visit)
 
 
 def _choose_accounts(visit: Visit, form: Form) -> Reply:
     resource = visit.resource
-    chosen = [iban for iban in visit.offered if iban in form.get("account", ())]
+    numbers = {id: number_of(with_id(id, visit.call.state.get("accounts", id) or {})) for id in visit.offered}
+    chosen = [id for id, number in numbers.items() if {id, number} & {*form.get("account", ())}]
+    if visit.lacks_payer:
+        return _choose_payer(visit, chosen[:1])
     if not chosen:
         return _step(visit, visit.words("account_missing"), field="account-1")
     if visit.authorisation["psuId"] not in holders(visit.call, visit.family, {**resource, "accounts": chosen}):
@@ -139,9 +144,18 @@ def _choose_accounts(visit: Visit, form: Form) -> Reply:
     return _again(visit)
 
 
+def _choose_payer(visit: Visit, chosen: list[str]) -> Reply:
+    if not chosen:
+        return _step(visit, visit.words("payer_missing"), field="account-1")
+    if not covers(visit.call, chosen[0], visit.resource):
+        return _step(visit, visit.words("payer_poor"), field="account-1")
+    visit.note(accounts=chosen)
+    return _again(visit)
+
+
 def _choose_method(visit: Visit, form: Form) -> Reply:
     method = _field(form, "method")
-    if method not in [offered["authenticationMethodId"] for offered in methods_of(visit.call, visit.authorisation)]:
+    if method not in [offered["id"] for offered in methods_of(visit.call, visit.authorisation)]:
         return _step(visit, visit.words("method_missing"), field="method-1")
     choose_method(visit.call, visit.id, visit.authorisation, method)
     return _again(visit)
@@ -186,7 +200,7 @@ def _decide(visit: Visit, decision: str) -> Reply:
         fail(visit.call, visit.id, visit.authorisation)
         visit.note(ending=decision)
         return _leave(visit)
-    if not visit.authorisation.get("signedIn"):
+    if not visit.authorisation.get("signed_in"):
         visit.note(psuId=next(iter(visit.customers), None))
     return _approve(visit)
 
@@ -194,13 +208,17 @@ def _decide(visit: Visit, decision: str) -> Reply:
 def _approve(visit: Visit) -> Reply:
     authorisation = visit.authorisation
     chosen = authorisation.get("accounts")
-    if chosen and visit.may_choose:
-        visit.call.state.put(visit.family.collection, visit.resource_id, visit.limit_consent(chosen))
-    spared = authorisation["scaStatus"] == "started" and not methods_of(visit.call, authorisation)
+    if visit.lacks_payer:
+        chosen = chosen or [iban for iban in visit.offered if covers(visit.call, iban, visit.resource)][:1]
+        if not chosen:
+            return _end(visit, "funds")
+    if chosen and (visit.may_choose or visit.lacks_payer):
+        visit.call.state.put(visit.family.collection, visit.resource_id, visit.with_accounts(chosen))
+    spared = authorisation["status"] == "deciding" and not methods_of(visit.call, authorisation)
     exempted = spared and habit(visit.call, authorisation, "without_method") == "exempted"
     end = exempt if exempted and not authorisation["code"] else succeed
     ended = end(visit.call, visit.id, authorisation)
-    if ended["scaStatus"] == "failed":
+    if ended["status"] == "failed":
         return _leave(visit) if ended["ending"] != "error" else _build_final_page(visit, "failed")
     visit.note(ending="approve")
     return _leave(visit)
@@ -215,44 +233,44 @@ def _end(visit: Visit, ending: str) -> Reply:
 
 def _leave(visit: Visit) -> Reply:
     authorisation = visit.authorisation
-    good = authorisation["scaStatus"] != "failed"
-    code = authorisation["code"] if authorisation["scaStatus"] == "unconfirmed" else None
+    good = authorisation["status"] != "failed"
+    code = authorisation["code"] if authorisation["status"] == "unconfirmed" else None
     if good and authorisation.get("oauth"):
         code = new_code(visit.call, visit.id, authorisation)
-    url = return_address(authorisation, good=good, code=code)
+    url = return_address(authorisation, good=good, code=code, name=visit.call.authorising.code)
     return redirect(url, *PRIVATE) if url else _build_final_page(visit, authorisation["ending"], code=code)
 
 
 def _turn_away(call: Call, to: LinkedPage, own: Words, *, at_once: bool) -> Reply:
     """The account cannot cover the payment. That changes nothing: the first read of the payment rejects it."""
-    addresses = {"ok": to.resource["redirectUri"], "nok": to.resource["nokRedirectUri"], "scaStatus": "failed"}
+    addresses = {"ok": to.resource.get("redirect_uri"), "nok": to.resource.get("nok_redirect_uri"), "status": "failed"}
     back = return_address(addresses, good=False)
     if back and at_once:
         return redirect(back, *PRIVATE)
-    values = {"subject": summary_of(call, to.family, to.resource, own), "family": to.family.name, "status": None}
-    return Page("end", {**_ending(addresses, "funds"), **values, "state": to.resource["transactionStatus"]}, words=own)
+    values = {"subject": summary_of(call, to.family, to.resource, own), "family": to.family.name}
+    return Page("end", {**_ending(addresses, "funds"), **values, **_told(call, to.family, to.resource)}, words=own)
 
 
 def _over(visit: Visit) -> Page:
     """The link has been used, or is too old."""
     authorisation = visit.authorisation
     if authorisation.get("abandoned"):
-        raise BankError("status-invalid", id=visit.resource_id, status=status_of(visit.family, visit.resource))
+        raise status_invalid(visit.family.machine.name, visit.resource_id, visit.resource)
     expired = (
         "ending" not in authorisation
-        and authorisation["scaStatus"] == "failed"
+        and authorisation["status"] == "failed"
         and authorisation["attempts"] < habit(visit.call, authorisation, "attempts")
         and datetime.fromisoformat(authorisation["expires"]) <= visit.call.clock.now()
     )
-    error = BankError("status-invalid", id=visit.id, status=authorisation["scaStatus"])
+    error = status_invalid("authorisation", visit.id, authorisation)
     return _build_final_page(visit, "expired" if expired else "used", error=error)
 
 
 def _build_final_page(visit: Visit, outcome: str, *, code: str | None = None, error: BankError | None = None) -> Page:
-    state = visit.resource.get(visit.family.status, "valid")
+    told = _told(visit.call, visit.family, visit.resource, visit.authorisation)
     return Page(
         "end",
-        {**_common(visit), **_ending(visit.authorisation, outcome, code), "state": state},
+        {**_common(visit), **_ending(visit.authorisation, outcome, code), **told},
         error,
         words=visit.words,
     )
@@ -260,14 +278,24 @@ def _build_final_page(visit: Visit, outcome: str, *, code: str | None = None, er
 
 def _ending(authorisation: Mapping[str, Any], outcome: str, code: str | None = None) -> dict[str, Any]:
     """The values of the last page; `unusable` where the app registered addresses, and none that browsers may go to."""
-    good = authorisation["scaStatus"] != "failed"
+    good = authorisation["status"] != "failed"
     return {
         "outcome": outcome,
         "good": good,
         "code": code,
         "back": return_address(authorisation, good=good),
         "unusable": bool(authorisation["ok"] or authorisation["nok"]) and not list_registered(authorisation),
-        "status": authorisation["scaStatus"],
+    }
+
+
+def _told(
+    call: Call, family: Family, resource: Mapping[str, Any], authorisation: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The states, in the words of the interface; `rejected` tells if the resource is known to have been refused."""
+    return {
+        "status": call.states.word("authorisation", authorisation["status"]) if authorisation else None,
+        "state": call.states.word(family.machine.name, resource.get("status", _AUTHORISED)),
+        "rejected": resource.get("status") == "RJCT",
     }
 
 
@@ -279,7 +307,7 @@ def _again(visit: Visit) -> Response:
 def _common(visit: Visit) -> dict[str, Any]:
     resource = visit.resource
     if chosen := visit.authorisation.get("accounts"):
-        resource = visit.limit_consent(chosen)
+        resource = visit.with_accounts(chosen)
     return {
         "subject": summary_of(visit.call, visit.family, resource, visit.words),
         "app": asking(visit.authorisation),

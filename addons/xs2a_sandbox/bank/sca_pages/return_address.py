@@ -7,15 +7,16 @@ from urllib.parse import urlencode, urlsplit
 from xs2a_sandbox.documents.formats import WEB, is_redirect_uri
 
 
-def return_address(authorisation: Mapping[str, Any], *, good: bool, code: str | None = None) -> str | None:
+def return_address(
+    authorisation: Mapping[str, Any], *, good: bool, code: str | None = None, name: str = "code"
+) -> str | None:
     """The TPP-Nok-Redirect-URI for a negative end, else the TPP-Redirect-URI. None: no browser is sent anywhere.
 
-    The code is what the app confirms with or, by OAuth, what it gets a token for.
+    The code is what the app confirms with, under this name or, by OAuth, what it gets a token for.
     """
     registered = authorisation.get("ok") if good else authorisation.get("nok") or authorisation.get("ok")
     url = accept(registered)
-    name = "code" if authorisation.get("oauth") else "confirmationCode"
-    return with_members(url, {name: code}) if url and code else url
+    return with_members(url, {"code" if authorisation.get("oauth") else name: code}) if url and code else url
 
 
 def list_registered(authorisation: Mapping[str, Any]) -> tuple[str, ...]:

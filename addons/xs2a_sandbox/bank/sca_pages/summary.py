@@ -1,15 +1,17 @@
 """The question to the payment user in words: rows of a label and lines."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from xs2a_sandbox.bank.domain.access import gives, is_bank_offered
-from xs2a_sandbox.bank.domain.bookings import entries
-from xs2a_sandbox.bank.domain.schedule import is_instant
-from xs2a_sandbox.bank.domain.signing import Family, members
+from xs2a_sandbox.bank.domain.access import OWNER, gives, lets_choose
+from xs2a_sandbox.bank.domain.accounts import number_of, with_id
+from xs2a_sandbox.bank.domain.schedule import BULK, STANDING
+from xs2a_sandbox.bank.domain.signing import Family, members, payer_of
 from xs2a_sandbox.bank.sca_pages.words import Words
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.evaluation.expressions import render
+from xs2a_sandbox.cassette.evaluation.values import to_text
 
 _FOREVER = "9999"
 _MOST = 20
@@ -21,11 +23,9 @@ _KINDS = {
     "cross-border-credit-transfers": "cross_border",
     "target-2-payments": "target_2",
 }
-_RIGHTS = (("balances", "balances"), ("transactions", "transactions"), ("ownerName", "owner_name"))
+_RIGHTS = (("balances", "balances"), ("entries", "transactions"), (OWNER, "owner_name"))
 """Rights on accounts, and the texts that say them."""
-_SERVICE_OF = {"AIS": "service_accounts", "PIS": "service_payments", "PIIS": "service_funds"}
-"""The text that says what each scope of OAuth is for."""
-_SERVICES = {"bulk-payments": "bulk", "periodic-payments": "periodic"}
+_SERVICES = {BULK: "bulk", STANDING: "periodic"}
 _FREQUENCIES = {
     "daily": "daily",
     "weekly": "weekly",
@@ -58,90 +58,134 @@ class Summary:
 
 
 def summary_of(call: Call, family: Family, resource: Mapping[str, Any], say: Words) -> Summary:
+    summary = _summary(call, family, resource, say)
+    shown = [row for row in (*summary.rows, *_own_rows(call, family, resource)) if row.lines]
+    return replace(summary, rows=shown)
+
+
+def _own_rows(call: Call, family: Family, resource: Mapping[str, Any]) -> Iterator[Row]:
+    """The rows that the dialect adds; one without a text is left out."""
+    if not (authorised := call.authorising.of.get(family.name)) or not authorised.rows:
+        return
+    scope = call.scope() | {"resource": resource}
+    for label, text in authorised.rows:
+        lines = [(said, "")] if (said := to_text(render(text, scope))) else []
+        yield Row(to_text(render(label, scope)), lines)
+
+
+def _summary(call: Call, family: Family, resource: Mapping[str, Any], say: Words) -> Summary:
     if family.name == "consent":
-        return Summary(say("title_consent"), _consent(call, resource, say))
+        return Summary(say("title_consent"), list(_consent(call, resource, say)))
     if family.name == "login":
-        services = [(say(_SERVICE_OF[scope]), "") for scope in resource["scope"].split()]
+        services = [(text, "") for text in _services(call, resource, say)]
         return Summary(say("title_login"), [Row(say("services"), services)])
     if family.name == "basket":
         parts = [summary_of(call, signed_member, member, say) for signed_member, _, member in members(call, resource)]
         return Summary(say.counted("title_basket_of_one", "title_basket", len(parts)), (), parts=parts)
-    kind = _SERVICES.get(resource["service"], "payment")
+    kind = _SERVICES.get(resource.get("kind") or "", "payment")
     title = say(f"title_cancel_{kind}" if family.name == "cancellation" else f"title_{kind}")
-    rows = [row for row in _payment(call, resource, say) if row.lines]
-    return Summary(title, rows, say.money(resource.get("instructedAmount")), resource.get("creditorName") or None)
+    rows = list(_payment(call, resource, say))
+    return Summary(title, rows, say.money(resource.get("amount")), _creditor(resource).get("name"))
 
 
-def accounts_of(call: Call, ibans: Sequence[str], say: Words) -> list[dict[str, str]]:
-    """`iban`, and for eyes `name` and `spaced`."""
+def accounts_of(call: Call, ids: Sequence[str], say: Words) -> list[dict[str, str]]:
+    """`number`, and for eyes `name` and `spaced`."""
     rows = []
-    for iban in ibans:
-        account = call.state.get("accounts", iban) or {}
+    for id in ids:
+        account = with_id(id, call.state.get("accounts", id) or {})
         name = " · ".join(text for text in (account.get("product"), account.get("currency")) if text)
+        number = number_of(account)
         rows.append(
-            {"iban": iban, "name": name or say("account"), "spaced": _space(iban), "owner": account.get("name", "")}
+            {
+                "number": number,
+                "name": name or say("account"),
+                "spaced": _space(number),
+                "owner": account.get("name", ""),
+            }
         )
     return rows
 
 
-def _consent(call: Call, consent: Mapping[str, Any], say: Words) -> list[Row]:
-    kinds = [say("account_details"), *(say(text) for right, text in _RIGHTS if gives(consent.get("access"), right))]
+def _services(call: Call, login: Mapping[str, Any], say: Words) -> Iterator[str]:
+    """What a login is for, in words: those of the dialect's scopes, or the scope itself where they have none."""
+    for word in (login.get("scope") or "").split():
+        name = next((scope.text for scope in call.authorising.scopes_of(word)), None)
+        yield say(name) if name else word
+
+
+def _consent(call: Call, consent: Mapping[str, Any], say: Words) -> Iterator[Row]:
+    kinds = [say("account_details"), *(say(text) for right, text in _RIGHTS if gives(consent, right))]
     accounts = [(account["name"], account["spaced"]) for account in accounts_of(call, consent["accounts"], say)]
     if not accounts:
-        accounts = [(say("accounts_chosen" if is_bank_offered(consent) else "accounts_all"), "")]
-    often = consent["frequencyPerDay"]
-    until = consent["validUntil"]
-    times = say.counted("up_to_once_a_day", "up_to_times_a_day", often)
-    return [
-        Row(say("accounts"), accounts),
-        Row(say("shared"), [(", ".join(kinds), "")]),
-        Row(say("until"), [(say("until_withdrawn") if until.startswith(_FOREVER) else say.day(until), "")]),
-        Row(say("often"), [(say("again"), times)] if consent["recurringIndicator"] else [(say("once"), "")]),
-    ]
+        accounts = [(say("accounts_chosen" if lets_choose(consent) else "accounts_all"), "")]
+    yield Row(say("accounts"), accounts)
+    yield Row(say("shared"), [(", ".join(kinds), "")])
+    if until := consent.get("valid_until"):
+        yield Row(say("until"), [(say("until_withdrawn") if until.startswith(_FOREVER) else say.day(until), "")])
+    if consent.get("recurring"):
+        often = consent.get("frequency")
+        times = say.counted("up_to_once_a_day", "up_to_times_a_day", often) if often else ""
+        yield Row(say("often"), [(say("again"), times)])
+    elif "recurring" in consent:
+        yield Row(say("often"), [(say("once"), "")])
 
 
 def _payment(call: Call, payment: Mapping[str, Any], say: Words) -> Iterator[Row]:
-    request = payment.get("request", payment)
-    debtor = accounts_of(call, [payment["debtorAccount"]["iban"]], say)[0]
-    creditor = payment.get("creditorAccount") or {}
-    number = _space(creditor["iban"]) if creditor.get("iban") else creditor.get("bban") or ""
-    agent = payment.get("creditorAgent")
-    lines = [(payment.get("creditorName") or "", number)] if payment.get("creditorName") or number else []
+    payer = payer_of(payment)
+    debtors = accounts_of(call, [payer] if payer else [], say)
+    creditor, remittance = _creditor(payment), _only_part(payment).get("remittance") or {}
+    name, number, agent = creditor.get("name") or "", _number(creditor), creditor.get("agent")
+    lines = [(name, number)] if name or number else []
     yield Row(say("to"), [*lines, *_entries(payment, say)])
     yield Row(say("bank"), [(agent, "")] if agent else [])
-    yield Row(say("from"), [(debtor["name"], debtor["spaced"])])
-    yield Row(say("when"), [_when(payment, request, say)])
-    reference = (payment.get("remittanceInformationStructured") or {}).get("reference")
-    text = payment.get("remittanceInformationUnstructured")
+    chosen = [(debtor["name"], debtor["spaced"]) for debtor in debtors]
+    yield Row(say("from"), chosen or [(say("payer_chosen"), "")])
+    yield Row(say("when"), [_when(payment, say)])
+    reference, text = remittance.get("reference"), remittance.get("text")
     yield Row(say("reference"), [(reference, "")] if reference else [])
     yield Row(say("message"), [(text, "")] if isinstance(text, str) and text else [])
-    product = payment["product"].removeprefix("pain.001-")
-    yield Row(say("kind"), [(say(_KINDS[product]) if product in _KINDS else product, "")])
+    product = (payment.get("product") or "").removeprefix("pain.001-")
+    yield Row(say("kind"), [(say(_KINDS[product]) if product in _KINDS else product, "")] if product else [])
 
 
 def _entries(payment: Mapping[str, Any], say: Words) -> Iterator[tuple[str, str]]:
     """The payments of a bulk, as far as the page shows them."""
-    several = entries(payment) if payment["service"] == "bulk-payments" else []
-    for position, entry in enumerate(several):
+    several = payment["parts"] if payment.get("kind") == BULK else []
+    for position, part in enumerate(several):
         if position == _MOST:
             yield say("more", count=len(several) - _MOST), ""
             return
-        creditor = entry.get("creditorAccount") or {}
-        number = _space(creditor["iban"]) if creditor.get("iban") else creditor.get("bban") or ""
-        yield say("entry", amount=say.money(entry["instructedAmount"]), name=entry.get("creditorName") or ""), number
+        creditor = part.get("creditor") or {}
+        yield say("entry", amount=say.money(part["amount"]), name=creditor.get("name") or ""), _number(creditor)
 
 
-def _when(payment: Mapping[str, Any], request: Mapping[str, Any], say: Words) -> tuple[str, str]:
-    if payment["service"] == "periodic-payments":
-        frequency = str(request.get("frequency") or "")
-        end = say("until_day", day=say.day(request["endDate"])) if request.get("endDate") else say("until_cancelled")
-        begin = say.day(request["startDate"])
+def _only_part(payment: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is paid, where it is one payment."""
+    parts = payment.get("parts") or ()
+    return parts[0] if parts and payment.get("kind") != BULK else {}
+
+
+def _creditor(payment: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _only_part(payment).get("creditor") or {}
+
+
+def _number(creditor: Mapping[str, Any]) -> str:
+    account = creditor.get("account") or {}
+    return _space(account["iban"]) if account.get("iban") else account.get("bban") or ""
+
+
+def _when(payment: Mapping[str, Any], say: Words) -> tuple[str, str]:
+    if payment.get("kind") == STANDING:
+        schedule = payment["schedule"]
+        frequency = str(schedule.get("frequency") or "")
+        end = say("until_day", day=say.day(schedule["end"])) if schedule.get("end") else say("until_cancelled")
+        begin = say.day(schedule["start"])
         if frequency.lower() in _FREQUENCIES:
             return say(_FREQUENCIES[frequency.lower()], day=begin), end
         return say("other_frequency", frequency=f"{frequency[:1].upper()}{frequency[1:]}", day=begin), end
-    if is_instant(payment):
+    if payment.get("instant"):
         return say("instant"), ""
-    day = request.get("requestedExecutionDate")
+    day = payment.get("execute_on")
     return say.day(day) if day else say("at_once"), ""
 
 

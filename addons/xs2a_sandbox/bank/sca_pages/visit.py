@@ -6,34 +6,33 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from xs2a_sandbox.bank.domain.access import is_bank_offered, limit_consent, of_signers
+from xs2a_sandbox.bank.domain.access import lets_choose, limit, of_signers
 from xs2a_sandbox.bank.domain.lifecycle import SCA
 from xs2a_sandbox.bank.domain.signing import (
     AUTHORISATIONS,
     FAMILIES,
     Family,
+    accounts_of,
     apply_event,
     find_required_signers,
     holders,
+    lacks_payer,
+    status_invalid,
+    status_of,
+    unknown_error,
+    with_payer,
 )
-from xs2a_sandbox.bank.handlers.approaches import ON_PAGES, REDIRECT, begin, is_superseded, methods_of
-from xs2a_sandbox.bank.handlers.authorisations import LOADERS, check_signable, check_startable
-from xs2a_sandbox.bank.handlers.consents import status_of
+from xs2a_sandbox.bank.handlers.approaches import REDIRECT, begin, is_superseded, methods_of
+from xs2a_sandbox.bank.handlers.authorisations import check_signable, check_startable
+from xs2a_sandbox.bank.handlers.consents import find_consent
 from xs2a_sandbox.bank.sca_pages.words import Words, words
 from xs2a_sandbox.cassette import Call
+from xs2a_sandbox.cassette.dialect.authorisation import ID, ON_PAGES
+from xs2a_sandbox.cassette.evaluation.values import to_text
+from xs2a_sandbox.documents.formats import as_kept
 from xs2a_sandbox.errors import BankError
 from xs2a_sandbox.http import Headers
 from xs2a_sandbox.state import Document
-
-_PAYMENT = {"payment_id": "paymentId", "service": "service", "product": "product"}
-_LINKS: dict[str, tuple[str, dict[str, str]]] = {
-    "consents": ("consent", {"consent_id": "consentId"}),
-    "payments": ("payment", _PAYMENT),
-    "cancellations": ("cancellation", _PAYMENT),
-    "baskets": ("basket", {"basket_id": "basketId"}),
-    "logins": ("login", {"login_id": "loginId"}),
-}
-"""By the last segment of the link: the family, and what the parameters of its query are called in paths."""
 
 _MOST_FIELDS = 1000
 LOGIN, ACCOUNTS, METHOD, APPROVE, ENDED = "login", "accounts", "method", "approve", "ended"
@@ -66,48 +65,61 @@ class Visit:
     @property
     def step(self) -> str:
         authorisation = self.authorisation
-        status = authorisation["scaStatus"]
+        status = authorisation["status"]
         if status in SCA.final or status == "unconfirmed":
             return ENDED
-        if not authorisation.get("signedIn"):
+        if not authorisation.get("signed_in"):
             return LOGIN
         if self.may_choose and "accounts" not in authorisation:
             return ACCOUNTS
-        return METHOD if status == "psuAuthenticated" else APPROVE
+        return METHOD if status == "authenticated" else APPROVE
 
     @property
     def steps(self) -> list[str]:
         """The steps that come, or have been. Before somebody logs in it is supposed to be the first who may sign."""
         psu = self.authorisation.get("psuId") or next(iter(self.customers), None)
         several = len(methods_of(self.call, {"psuId": psu})) > 1
-        is_later = self._is_open_consent and is_bank_offered(self.resource) and not self.authorisation.get("signedIn")
-        chooses = self.may_choose or is_later
+        is_later = self._is_open_consent and lets_choose(self.resource) and not self.authorisation.get("signed_in")
+        chooses = self.may_choose or is_later or (self.lacks_payer and len(accounts_of(self.call, psu)) > 1)
         return [LOGIN, *([ACCOUNTS] if chooses else []), *([METHOD] if several else []), APPROVE]
 
     @property
     def may_choose(self) -> bool:
         """Tells if the customer chooses accounts: what a consent covers is settled once somebody has signed."""
-        return self._is_open_consent and len(self.offered) > 1
+        return (self._is_open_consent or self.lacks_payer) and len(self.offered) > 1
+
+    @property
+    def lacks_payer(self) -> bool:
+        """Tells if it is a payment whose customer chooses the account that pays."""
+        return lacks_payer(self.family, self.resource)
 
     @property
     def _is_open_consent(self) -> bool:
-        return self.family.name == "consent" and self.resource.get("consentStatus") == "received" and not self.signed
+        return self.family.name == "consent" and self.resource.get("status") == "awaiting" and not self.signed
 
     @property
     def offered(self) -> list[str]:
-        """The accounts that a consent may cover; where it names none, those of the customer who has logged in."""
+        """The accounts that a consent may cover; where it names none, those of the customer who has logged in.
+
+        Of a payment the accounts that may pay it.
+        """
         resource, psu = self.resource, self.authorisation.get("psuId")
-        if is_bank_offered(resource) and psu and self.authorisation.get("signedIn"):
+        if self.lacks_payer:
+            return accounts_of(self.call, psu)
+        if lets_choose(resource) and psu and self.authorisation.get("signed_in"):
             return of_signers(resource, self.call.state.all("accounts"), [psu])
         return list(resource["accounts"])
 
-    def limit_consent(self, ibans: list[str]) -> Document:
-        """The consent for just these accounts."""
-        return limit_consent(self.resource, self.call.state.all("accounts"), ibans)
+    def with_accounts(self, ids: list[str]) -> Document:
+        """The consent for just these accounts, or the payment from the first of them."""
+        if self.family.name in ("payment", "mandate"):
+            return with_payer(self.resource, ids[0])
+        payers = {id: card["account"] for id, card in self.call.state.all("cards").items()}
+        return limit(self.resource, ids, payers)
 
     @property
     def signed(self) -> list[str]:
-        return list(self.resource.get(f"{self.family.listed}SignedBy", ()))
+        return list(self.resource.get(self.family.signed, ()))
 
     @property
     def customers(self) -> list[str]:
@@ -129,25 +141,36 @@ class LinkedPage:
     @property
     def unfunded(self) -> bool:
         """Tells if there is nothing to authorise because the money does not suffice."""
-        return bool(self.resource.get("unfunded")) and self.resource["transactionStatus"] in ("RCVD", "RJCT")
+        return bool(self.resource.get("unfunded")) and self.resource["status"] in ("RCVD", "RJCT")
 
 
-def destination(call: Call, options: Mapping[str, Mapping[str, Any]]) -> LinkedPage:
-    """`options` are, by family, those of the operation that starts an authorisation. Raises BankError."""
-    family, parameters = _LINKS.get(call.segments[1], (None, {})) if len(call.segments) == 2 else (None, {})
-    if family is None:
+def destination(call: Call) -> LinkedPage:
+    """Raises BankError."""
+    pages = [(name, page) for name, one in call.authorising.of.items() if (page := one.page)]
+    found = next(((FAMILIES[name], page) for name, page in pages if page.path == call.segments[1:]), None)
+    if found is None:
         raise BankError("path-unknown", id=call.self_path)
+    family, parameters = found[0], found[1].parameters
     for parameter in parameters:
         if not call.query.get(parameter):
             raise BankError("format-error", expected=f"the link is not complete: it lacks {parameter}")
     # The wishes of an app, and where it wants the browser back, do not come with a browser.
     spoken = call.request.headers.get("accept-language")
     call.request = replace(call.request, headers=Headers([("Accept-Language", spoken)] if spoken else []))
-    call.path = {name: call.query[parameter] for parameter, name in parameters.items()}
-    call.options = {**options.get(family, {}), "sca": REDIRECT}
-    id, resource = LOADERS[family](call)
+    call.options = {"sca": REDIRECT}
+    id, resource = _find(call, family, {word: call.query[parameter] for parameter, word in parameters.items()})
     link = "?" + urlencode({parameter: call.query[parameter] for parameter in parameters})
-    return LinkedPage(FAMILIES[family], id, resource, link)
+    return LinkedPage(family, id, resource, link)
+
+
+def _find(call: Call, family: Family, named: Mapping[str, str]) -> tuple[str, Document]:
+    """The resource with this id whose members are these, and its id as it is kept. Raises BankError."""
+    id = as_kept(named[ID])
+    resource = find_consent(call, named[ID])[1] if family.name == "consent" else call.state.get(family.collection, id)
+    members = ((word, value) for word, value in named.items() if word != ID)
+    if resource is None or any(to_text(resource.get(word)) != value for word, value in members):
+        raise BankError("path-unknown" if family.name == "login" else unknown_error(family), id=named[ID])
+    return id, resource
 
 
 def arrive(call: Call, to: LinkedPage, form: Form, own: Words) -> Visit:
@@ -159,7 +182,7 @@ def arrive(call: Call, to: LinkedPage, form: Form, own: Words) -> Visit:
     visit = Visit(call, to.family, to.id, id, to.link, own)
     if visit.step != ENDED:
         check_open(call, to.family, to.id, to.resource)
-        if SCA.after(visit.authorisation["scaStatus"], "begin"):
+        if SCA.after(visit.authorisation["status"], "begin"):
             apply_event(call, id, visit.authorisation, "begin")
     return visit
 
@@ -189,16 +212,16 @@ def _authorisation(call: Call, family: Family, id: str, resource: Document) -> s
         (listed_id, call.state.get(AUTHORISATIONS, listed_id) or {}) for listed_id in resource.get(family.listed, ())
     ]
     for authorisation_id, authorisation in reversed(listed):
-        status = authorisation["scaStatus"]
+        status = authorisation["status"]
         if authorisation["approach"] in ON_PAGES and status not in SCA.final and status != "unconfirmed":
             return authorisation_id
-    signed = set(resource.get(f"{family.listed}SignedBy", ()))
+    signed = set(resource.get(family.signed, ()))
     others = signed and find_required_signers(call, family, resource) - signed
     if listed and not others and not is_superseded(call, listed[-1][0]):
         authorisation_id, authorisation = listed[-1]
-        if authorisation["scaStatus"] in SCA.final or authorisation["approach"] in ON_PAGES:
+        if authorisation["status"] in SCA.final or authorisation["approach"] in ON_PAGES:
             return authorisation_id
-        raise BankError("status-invalid", id=authorisation_id, status=authorisation["scaStatus"])
+        raise status_invalid("authorisation", authorisation_id, authorisation)
     if not _is_valid(call, family, resource):
         check_startable(call, family, id, resource)
     return begin(call, family, id, implicit=True)[0]
@@ -213,8 +236,8 @@ def _of_form(call: Call, family: Family, resource: Document, id: str, nonce: str
 
 def _is_valid(call: Call, family: Family, resource: Document) -> bool:
     """A consent that is valid without anybody's signature: the page works, and changes nothing."""
-    valid = family.name == "consent" and status_of(resource) == "valid"
-    return valid and not resource.get(f"{family.listed}SignedBy")
+    valid = family.name == "consent" and status_of(resource) == "authorised"
+    return valid and not resource.get(family.signed)
 
 
 def _not_ours() -> BankError:

@@ -6,11 +6,25 @@ from pathlib import Path
 from typing import Any
 
 from xs2a_sandbox.cassette.answers import ResponseTemplate
-from xs2a_sandbox.cassette.dialect import error_table, quirks, references, request, request_ids
+from xs2a_sandbox.cassette.dialect import (
+    authorisation,
+    error_table,
+    lets,
+    quirks,
+    references,
+    request,
+    request_ids,
+    shapes,
+    states,
+    things,
+)
+from xs2a_sandbox.cassette.dialect.authorisation import Authorisation
 from xs2a_sandbox.cassette.dialect.foundation import Foundation, foundation
 from xs2a_sandbox.cassette.dialect.layer_files import Layer, folder_of, read_layers, read_path
 from xs2a_sandbox.cassette.dialect.overlap import Rank, clashes, find_shadowed, overlaps
 from xs2a_sandbox.cassette.dialect.sections import Sections
+from xs2a_sandbox.cassette.evaluation.shapes import CompiledShape
+from xs2a_sandbox.cassette.evaluation.state_words import StateWords
 from xs2a_sandbox.cassette.handler import Handler
 from xs2a_sandbox.cassette.inputs import Source
 from xs2a_sandbox.cassette.model import (
@@ -23,12 +37,13 @@ from xs2a_sandbox.cassette.model import (
     ScaPages,
 )
 from xs2a_sandbox.cassette.path_pattern import WHOLE, beginnings
+from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem, Unreadable
 from xs2a_sandbox.signatures.rules import SignatureRules
 
-_NEEDS_ALL = ("unknown-operation", "unknown-error", "behaviour", "incomplete")
+_NEEDS_ALL = ("unknown-operation", "unknown-error", "unknown-shape", "behaviour", "incomplete")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +95,16 @@ class Interface:
     signatures: SignatureRules = field(default_factory=SignatureRules)
     inputs: Mapping[str, Source] = field(default_factory=dict)
     """Where requests of the dialect have what handlers take."""
+    shapes: Mapping[str, CompiledShape] = field(default_factory=dict)
+    unused: tuple[Problem, ...] = ()
+    """What is named for all operations and nothing uses, which only `lint` reports."""
+    lets: Mapping[str, Any] = field(default_factory=dict)
+    """The values that it names for all operations and rules, compiled."""
+    things: Things = field(default_factory=Things)
+    states: StateWords = field(default_factory=StateWords)
+    authorisation: Authorisation = field(default_factory=Authorisation)
+    sections: Sections = field(default_factory=Sections)
+    """As they were written; what they say is compiled."""
 
     def entry(self, id: str) -> Operation | Rule | None:
         """The rule or operation that X-Sandbox-Rule names."""
@@ -122,11 +147,21 @@ def check(
     quirks_on = [cassette for layer in parsed for cassette in layer if cassette.is_quirk]
     merge.finish(quirks_on)
     problems += merge.bind()
-    dangling = list(_find_dangling(merge, schemas, handlers, bank, below, quirks_on))
+    templates = shapes.read(merge.sections, problems)
+    cassettes = [cassette for layer in parsed for cassette in layer]
+    dangling = [
+        *_find_dangling(merge, schemas, handlers, bank, below, quirks_on),
+        *shapes.check_uses(merge.entries, merge.errors.values(), templates),
+        *shapes.check_every(cassettes, templates),
+    ]
+    named = lets.compile_lets(merge.sections, problems)
     # What a file that cannot be read defines is not known, so nothing that it may define is called missing.
     problems += dangling if is_readable else [p for p in dangling if p.code not in _NEEDS_ALL]
     if not is_readable:
         return None, problems
+    problems += _find_unknown_lets(merge, parsed, named)
+    authorising, mistakes = authorisation.read(merge.sections)
+    problems += mistakes
     problems += clashes([[o for cassette in layer for o in cassette.operations] for layer in parsed])
     if merge.every_error is None:
         first = next((c.file for layer in parsed for c in layer), Path("cassettes"))
@@ -160,6 +195,13 @@ def check(
         varies_by_request_id=_heeds_request_ids(parsed, merge.signatures),
         signatures=merge.signatures,
         inputs=merge.inputs,
+        shapes=templates,
+        unused=tuple(shapes.find_unused(merge.sections, templates, merge.entries, merge.errors.values(), cassettes)),
+        lets=named,
+        things=things.read(merge.sections, problems),
+        states=states.read(merge.sections, problems),
+        authorisation=authorising,
+        sections=merge.sections,
     )
     return interface, problems
 
@@ -179,6 +221,8 @@ class _Merge:
         self.sca_pages = ScaPages()
         self.sections = Sections()
         self.inputs: Mapping[str, Source] = {}
+        self.own_sections: set[str] = set()
+        """Those that are not of quirks alone."""
         self.mistaken: list[Problem] = []
         """The problems with options that layers give handlers."""
         self._every_request = Requirement()
@@ -214,6 +258,7 @@ class _Merge:
         self.errors |= _collect_unique("error", ((entry.name, entry) for c in layer for entry in c.errors), problems)
         problems += _twice(layer)
         problems += self.sections.lay(layer)
+        self.own_sections |= {name for cassette in layer if not cassette.is_quirk for name in cassette.sections}
         for cassette in layer:
             self._every_request = cassette.every_request or self._every_request
             self.every_answer = cassette.every_answer or self.every_answer
@@ -244,6 +289,10 @@ class _Merge:
         return SignatureRules.read(self.sections.get("signatures"))
 
     @property
+    def entries(self) -> list[Operation | Rule]:
+        return [*self.operations.values(), *(layered.rule for layered in self.rules.values())]
+
+    @property
     def all_errors(self) -> dict[str, ErrorAnswer]:
         """The errors of the layers, and those that none of them says as the bundled dialect says them."""
         return {**error_table.default_errors(), **self.errors}
@@ -266,6 +315,14 @@ class _Merge:
             )
             for id, operation in self.operations.items()
         }
+        self.operations = {id: self._with_act(operation) for id, operation in self.operations.items()}
+
+    def _with_act(self, operation: Operation) -> Operation:
+        """The operation, which does what its handler does if it says nothing else."""
+        own = self._handlers.get(operation.behaviour.handler or "")
+        if operation.does or own is None:
+            return operation
+        return replace(operation, does=own.act(operation.behaviour.options or {}))
 
     def bind(self) -> list[Problem]:
         """Tells operations and rules where the dialect's requests have what their handlers take."""
@@ -292,8 +349,17 @@ def _find_dangling(
     yield from references.check(operations, rules, merge.all_errors, schemas, handlers, bank, below.gone)
     yield from merge.mistaken
     for quirk in quirks_on if not merge.mistaken else ():
-        yield from quirks.check_use(quirk, operations)
+        yield from quirks.check_use(quirk, operations, merge.own_sections)
     yield from error_table.check(merge.errors, operations, rules, handlers, below.gone)
+
+
+def _find_unknown_lets(
+    merge: _Merge, layers: Sequence[Sequence[Cassette]], names: Collection[str]
+) -> Iterator[Problem]:
+    owners: list[Operation | Rule] = [*merge.operations.values(), *(layered.rule for layered in merge.rules.values())]
+    for by in owners:
+        yield from lets.find_unknown(by, names)
+    yield from lets.find_unknown_in_all((cassette for layer in layers for cassette in layer), names)
 
 
 def _heeds_request_ids(layers: Sequence[Sequence[Cassette]], signatures: SignatureRules) -> bool:
@@ -331,6 +397,9 @@ def with_rules(
         layered |= {id: Layered(rule, number) for id, rule in entries.items()}
     rules = [one.rule for one in layered.values()]
     problems += references.check(operations, rules, interface.errors, schemas, handlers, bank, {})
+    problems += shapes.check_uses(rules, (), interface.shapes)
+    for rule in rules:
+        problems += lets.find_unknown(rule, interface.lets)
     starts = beginnings(operation.pattern for operation in operations.values())
     owned = [one for one in layered.values() if not one.rule.operation or one.rule.operation in operations]
     ranked = _sort_by_strength(owned, operations, starts)

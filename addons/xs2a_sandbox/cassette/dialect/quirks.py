@@ -1,6 +1,6 @@
 """Options that a layer gives the handlers of those below it, and rules of quirks that are for another dialect."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -8,7 +8,7 @@ from typing import Any
 
 from xs2a_sandbox.bundled import bundled, dialects
 from xs2a_sandbox.cassette.evaluation.values import merge_patch
-from xs2a_sandbox.cassette.handler import Handler, complaints, gaps
+from xs2a_sandbox.cassette.handler import Handler, complaints, gaps, misplaced
 from xs2a_sandbox.cassette.model import Cassette, Operation, Rule
 from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.documents.schema_errors import Complaint, did_you_mean
@@ -96,7 +96,7 @@ def check_options(
 def _new_complaints(handler: Handler, before: Operation, after: Operation) -> list[Complaint]:
     """Finds what is wrong with the options of an operation since they were changed."""
     old, new = (
-        [*complaints(handler, options), *gaps(handler, options, operation.pattern)]
+        [*complaints(handler, options), *misplaced(handler, options), *gaps(handler, options)]
         for operation in (before, after)
         for options in (operation.behaviour.options or {},)
     )
@@ -117,11 +117,12 @@ def check_order(layer: Sequence[Cassette]) -> Iterator[Problem]:
                     yield other.place.problem("duplicate-id", text, ("changes", section, name), key=True)
 
 
-def check_use(quirk: Cassette, operations: Mapping[str, Operation]) -> Iterator[Problem]:
-    """Finds that it has nothing to do in a dialect of these operations."""
+def check_use(quirk: Cassette, operations: Mapping[str, Operation], sections: Collection[str]) -> Iterator[Problem]:
+    """Finds that it has nothing to do in a dialect of these operations and sections."""
     handlers = {operation.behaviour.handler for operation in operations.values()} & quirk.options.keys()
     if (
         not handlers
+        and not quirk.sections.keys() & set(sections)
         and not quirk.operation_options.keys() & operations.keys()
         and all(is_elsewhere(rule, operations) for rule in quirk.rules)
     ):

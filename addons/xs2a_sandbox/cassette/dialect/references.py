@@ -69,8 +69,8 @@ def check(
             if answer.schema:
                 yield from check_known(origin, "unknown-schema", answer.schema, schemas, *below, "schema")
         if owner or by.pattern:
-            yield from handler.check(by, owner, handlers, operations)
-            yield from handler.check_actions(by, owner, handlers, operations)
+            yield from handler.check(by, owner, handlers)
+            yield from handler.check_actions(by, handlers)
             yield from request.check(by, owner.pattern if owner else by.pattern, handlers)
         if behaviour.handler and not behaviour.respond and not (owner and owner.behaviour.respond):
             where = "" if by is owner else ", here or in the operation"
@@ -118,7 +118,16 @@ def check_known(
     if gone and name in gone:
         yield gone[name].problem("extends", f"this takes out the {kind} {name}, which {origin.place} needs")
         return
-    names = sorted(entries.names() if isinstance(entries, Schemas) else entries)
+    yield origin.problem(code, _say_unknown(kind, name, entries), pointer, key=key)
+
+
+def find_unknown(kind: str, name: str, entries: Mapping[str, Any]) -> str | None:
+    """Says that nothing of the kind has the name, if so."""
+    return None if name in entries else _say_unknown(kind, name, entries)
+
+
+def _say_unknown(kind: str, name: str, entries: Mapping[str, Any] | Schemas) -> str:
+    names = sorted(entries.names(name) if isinstance(entries, Schemas) else entries)
     close = get_close_matches(name, names, 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
-    yield origin.problem(code, f"there is no {kind} {name!r}; {hint}", pointer, key=key)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}" if names else "there are none"
+    return f"there is no {kind} {name!r}; {hint}"

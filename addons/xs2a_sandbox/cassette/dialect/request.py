@@ -2,12 +2,15 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 
+from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect.sections import Sections
 from xs2a_sandbox.cassette.handler import Handler, Input
 from xs2a_sandbox.cassette.inputs import Source, compile_sources
 from xs2a_sandbox.cassette.model import Operation, Rule
 from xs2a_sandbox.cassette.path_pattern import Pattern
+from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Problem
 
@@ -26,6 +29,13 @@ def read(sections: Sections, handlers: Mapping[str, Handler], problems: list[Pro
         text = f"no handler takes {name!r}{did_you_mean(name, known)}"
         problems.append(sections.problem((SECTION, name), "unknown-input", text, key=True))
     return compile_sources(written, report)
+
+
+@cache
+def default_inputs() -> Mapping[str, Source]:
+    """Where requests of the bundled dialect have what, for recordings that are of no dialect."""
+    document = yaml_reader.read(bundled("cassettes") / "xs2a-1.84" / "request.yaml")
+    return compile_sources(document.value[SECTION], lambda pointer, text: None)
 
 
 def bind[By: Operation | Rule](by: By, operation: Operation | None, usual: Mapping[str, Source]) -> By:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 NAME = "x-request-id"
-_ECHO = re.compile(r"""\{\{\s*headers\[(['"])x-request-id\1\](\s+or\s+uuid\(\))?\s*\}\}""")
+_ECHO = re.compile(r"""\{\{\s*headers\[(['"])(?i:x-request-id)\1\](\s+or\s+uuid\(\))?\s*\}\}""")
 _ONLY_FORM = ({"format": "uuid"}, {"exists": True})
 _ALL_HEADERS = re.compile(r"""\bheaders\b(?!\s*\.\s*[A-Za-z_]|\s*\[\s*(['"])[\w-]*\1\s*\])""")
 """The root `headers` without the name of one of them, as written."""

@@ -7,7 +7,7 @@ from xs2a_sandbox.cassette.evaluation.values import merge_patch
 from xs2a_sandbox.cassette.model import Cassette, Pointer
 from xs2a_sandbox.errors import Problem
 
-SECTIONS = ("request", "signatures")
+SECTIONS = ("authorisation", "let", "request", "shapes", "signatures", "states", "things")
 """Their names: keys of a cassette that hold mappings."""
 
 
@@ -34,6 +34,12 @@ class Sections:
     def get(self, section: str) -> Mapping[str, Any]:
         entries: Mapping[str, Any] = self._merged.get(section, {})
         return entries
+
+    def said(self, section: str) -> Iterator[Mapping[str, Any]]:
+        """What each file says in it, those of the lowest layer first, for a section whose layers are no patches."""
+        for cassette in self._said:
+            if section in cassette.sections:
+                yield cassette.sections[section]
 
     def problem(self, pointer: Pointer, code: str, text: str, *, key: bool = False) -> Problem:
         """A problem at this place, in the topmost file that says something there; `pointer` begins with the section."""

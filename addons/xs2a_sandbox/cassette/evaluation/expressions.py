@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import lru_cache, reduce
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from jinja2 import nodes, pass_context
@@ -21,19 +21,23 @@ from jinja2.visitor import NodeTransformer
 
 from xs2a_sandbox.cassette.evaluation import work
 from xs2a_sandbox.cassette.evaluation.id_form import is_form
+from xs2a_sandbox.cassette.evaluation.state_words import STATES
 from xs2a_sandbox.cassette.evaluation.values import as_time, merge_patch, to_text
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work, charge, charge_entries, meter, size, spend
 from xs2a_sandbox.errors import ExpressionError
 
 FILTERS = frozenset(
     "abs capitalize count d default decimal dictsort first int items join last length list lower map max min reject "
-    "rejectattr replace reverse round select selectattr sort string sum title trim unique upper urlencode".split()
+    "rejectattr replace reverse round select selectattr sort split string sum title trim unique upper urlencode".split()
 )
 
 SHALLOW = frozenset(
     "count d default first items last length list map reject rejectattr reverse select selectattr".split()
 )
 """Filters that look at no more than the entries of what they are given, not inside them."""
+
+KINDS = frozenset("boolean defined float integer iterable mapping none number sequence string undefined".split())
+"""Tests that only ask what kind of value they are given."""
 
 IN_ORDER = "<"
 """The filter that comparisons with one of ORDERINGS become; nobody can type its name."""
@@ -116,19 +120,20 @@ def _environment() -> _Environment:
         "map": _map,
         "replace": _replace,
         "round": _round,
+        "split": _split,
         "string": _string,
         "sum": _sum,
         "urlencode": lambda value: quote(value, safe=""),
     }
-    for name in ("capitalize", "lower", "replace", "title", "trim", "upper", "urlencode"):
+    for name in ("capitalize", "lower", "replace", "split", "title", "trim", "upper", "urlencode"):
         environment.filters[name] = _on_text(environment.filters[name])
     for name in set(environment.filters) - FILTERS:
         del environment.filters[name]
-    environment.filters |= {IN_ORDER: _in_order, WEIGHED: lambda value: value, CUT: lambda value: value}
+    environment.filters |= {IN_ORDER: is_in_order, WEIGHED: lambda value: value, CUT: lambda value: value}
     for name, function in environment.filters.items():
         environment.filters[name] = meter(function, is_shallow=name in SHALLOW | {CUT})
     tests: dict[str, Any] = environment.tests
-    tests |= {name: meter(function) for name, function in tests.items()}
+    tests |= {name: meter(function, is_shallow=name in KINDS) for name, function in tests.items()}
     return environment
 
 
@@ -144,7 +149,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _in_order(first: Any, operators: Sequence[str], others: Sequence[Any]) -> bool:
+def is_in_order(first: Any, operators: Sequence[str], others: Sequence[Any]) -> bool:
     """`first < second <= third`. Of two times with an offset the earlier one is less, though as text it need not be."""
     for name, left, right in zip(operators, (first, *others), others, strict=False):
         pair = (as_time(left), as_time(right)) if name in ORDERINGS else (None, None)
@@ -157,7 +162,7 @@ def is_missing(value: Any) -> bool:
     return value is None or isinstance(value, Undefined)
 
 
-def _on_text(convert: Callable[..., str]) -> Callable[..., str | None]:
+def _on_text(convert: Callable[..., Any]) -> Callable[..., Any]:
     return lambda value, *args, **keywords: None if is_missing(value) else convert(to_text(value), *args, **keywords)
 
 
@@ -232,6 +237,12 @@ def _join(values: Iterable[Any], d: str = "", attribute: str | None = None) -> s
     return d.join(map(to_text, entries))
 
 
+def _split(text: str, at: str) -> list[str]:
+    if not at or text.count(at) >= MAX_SIZE:
+        raise SecurityError(f"split takes a text to cut at, and makes at most {MAX_SIZE} parts")
+    return text.split(at)
+
+
 def _replace(text: str, old: str, new: str, count: int = -1) -> str:
     if len(text) + text.count(old) * len(new) > MAX_SIZE:
         raise SecurityError(f"a text of more than {MAX_SIZE} characters")
@@ -240,13 +251,44 @@ def _replace(text: str, old: str, new: str, count: int = -1) -> str:
 
 ENVIRONMENT = _environment()
 
-ROOTS = frozenset({"request", "path", "query", "headers", "body", "state", "testdata", "session", "clock"})
+
+def calculate(operator: str, left: Any, right: Any) -> Any:
+    """What expressions calculate with `+ - * / // % **`."""
+    return ENVIRONMENT.call_binop(_NO_CONTEXT, operator, left, right)
+
+
+_NO_CONTEXT = Context(ENVIRONMENT, {}, None, {})
+
+ROOTS = frozenset(
+    {"request", "path", "query", "headers", "body", "form", "token", "let", "state", "testdata", "session", "clock"}
+)
+ON_DEMAND = frozenset({"form", "token"})
+"""Roots that a scope has as functions: most expressions look at none of them, and each may be null."""
 RESULT_ROOTS = ROOTS | {"result"}
 ERROR_ROOTS = ROOTS | {"error"}
-FUNCTIONS = frozenset({"uuid", "new_id", "now", "today"})
+HEADERS = "headers"
+FUNCTIONS = frozenset({"uuid", "new_id", "now", "today", "jwt", "verifies", "wire"})
+_ARGUMENTS = {"jwt": "jwt(text)", "verifies": "verifies(text, keys)", "wire": "wire(thing, state)"}
+"""The functions that take arguments which have to be there, as they are called."""
+
+IT = "it"
+"""The root that the thing is, in a shape."""
 
 Scope = dict[str, Any]
 Render = Callable[[Scope], Any]
+
+SHAPES = "\0shapes"
+"""The member of a scope that holds the shapes of the dialect by name. Nobody can type the name."""
+
+
+class Shape(Protocol):
+    """A named template of a dialect, which makes of one thing what the interface says of it."""
+
+    def one(self, scope: Scope, it: Any) -> Any: ...
+
+    def many(self, scope: Scope, things: Sequence[Any]) -> Sequence[Any]:
+        """Shapes each, or gives the same list where the shape leaves things as they are."""
+
 
 _watching: ContextVar[list[tuple[str, str]] | None] = ContextVar("watching", default=None)
 
@@ -267,10 +309,10 @@ def mismatches() -> Iterator[list[tuple[str, str]]]:
 
 def compile_condition(source: str, roots: frozenset[str] = ROOTS) -> Callable[[Scope], bool]:
     """A `when`: bare expression text. Anything that fails on null is false."""
-    tree = _parse("{{ " + source + " }}", source)  # with blanks, since {{- is a mark of its own
+    tree = parse_text("{{ " + source + " }}", source)  # with blanks, since {{- is a mark of its own
     if len(tree) != 1 or isinstance(tree[0], nodes.TemplateData):
         raise ExpressionError(f"{source!r} is not one expression; a condition is written without {{{{ }}}}")
-    evaluate = _compile(tree[0], roots, source)
+    evaluate = compile_part(tree[0], roots, source)
     return lambda scope: bool(evaluate(scope))
 
 
@@ -285,8 +327,8 @@ def compile_text(
     if "{{" not in source:
         return source
     parts = [
-        part.data if isinstance(part, nodes.TemplateData) else _compile(part, roots, source, functions)
-        for part in _parse(source, source)
+        part.data if isinstance(part, nodes.TemplateData) else compile_part(part, roots, source, functions)
+        for part in parse_text(source, source)
     ]
     if len(parts) == 1:
         return parts[0]
@@ -315,10 +357,14 @@ def compile_value(
             report(pointer, str(error))
             return value
     if isinstance(value, dict):
-        if _is_merge(value):
+        if is_merge(value):
             return _compile_merge(compile_value(value["merge"], roots, report, functions, (*pointer, "merge")))
-        if _is_each(value):
+        if is_each(value):
             return _compile_each(value, roots, report, functions, pointer)
+        if is_shaped(value):
+            return _compile_shaped(value, roots, report, functions, pointer)
+        if is_renamed(value):
+            report((*pointer, "rename"), "members are renamed in a shape: name one under `shapes`, and use it here")
         items = tuple((k, compile_value(v, roots, report, functions, (*pointer, k))) for k, v in value.items())
         if any(name.endswith("?") for name in value):
             return _without_missing(tuple((k.removesuffix("?"), k.endswith("?"), v) for k, v in items))
@@ -332,24 +378,43 @@ def compile_value(
 
 
 def is_plain(value: Any) -> bool:
-    """Says whether no mapping in the value means something to the language: `name?`, `merge`, `each`."""
+    """Says whether no mapping in the value means something to the language: `name?`, `merge`, `each`, `shape`."""
     if isinstance(value, dict):
-        special = _is_merge(value) or _is_each(value) or any(name.endswith("?") for name in value)
+        special = is_special(value) or any(name.endswith("?") for name in value)
         return not special and all(map(is_plain, value.values()))
     return all(map(is_plain, value)) if isinstance(value, list) else True
 
 
-def _is_merge(value: Mapping[str, Any]) -> bool:
-    return isinstance(value.get("merge"), list) and len(value) == 1
+def is_special(value: Mapping[str, Any]) -> bool:
+    """Says whether the mapping as a whole stands for another value."""
+    return is_merge(value) or is_each(value) or is_shaped(value) or is_renamed(value)
 
 
-def _is_each(value: Mapping[str, Any]) -> bool:
-    return {"each", "give"} <= value.keys() <= _EACH
+def is_merge(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("merge"), list) and len(value) == 1
+
+
+def is_each(value: Any) -> bool:
+    return isinstance(value, dict) and (
+        {"each", "give"} <= value.keys() <= _EACH
+        or ({"each", "shape"} <= value.keys() <= _EACH_SHAPED and isinstance(value["shape"], str))
+    )
+
+
+def is_shaped(value: Mapping[str, Any]) -> bool:
+    return value.keys() <= _SHAPED and isinstance(value.get("shape"), str)
+
+
+def is_renamed(value: Mapping[str, Any]) -> bool:
+    return value.keys() <= _RENAMED and isinstance(value.get("rename"), dict)
 
 
 _EACH = {"each", "as", "when", "give"}
-ENTRY = "entry"
-"""The root that an entry of a list is, where `as` gives it no other name."""
+_EACH_SHAPED = {"each", "as", "when", "shape"}
+_SHAPED = {"shape", "of"}
+_RENAMED = {"rename", "of"}
+ENTRY, INDEX = "entry", "index"
+"""The roots that an entry of a list is, where `as` gives it no other name, and its number in the list, from 0 on."""
 
 
 def _without_missing(items: tuple[tuple[str, bool, Any], ...]) -> Render:
@@ -380,23 +445,25 @@ def _compile_each(
     pointer: tuple[str | int, ...],
 ) -> Render:
     """A list made of another one, entry by entry; of what is no list there is nothing."""
-    name = spec.get("as", ENTRY)
-    if not isinstance(name, str) or not name.isidentifier() or name in ROOTS | FUNCTIONS | {"result", "let"}:
-        report((*pointer, "as"), f"{name!r} is no name for an entry: write a word that is no root of expressions")
-        name = ENTRY
-    inner = roots | {name}
+    name = name_of_entry(spec, lambda text: report((*pointer, "as"), text))
+    inner = roots | {name, INDEX}
     entries = compile_value(spec["each"], roots, report, functions, (*pointer, "each"))
-    result = compile_value(spec["give"], inner, report, functions, (*pointer, "give"))
+    result = compile_value(spec.get("give"), inner, report, functions, (*pointer, "give"))
+    shape = spec.get("shape")
+    if shape is not None and not roots:
+        report((*pointer, "shape"), _NO_SHAPES)
     holds = None
     try:
         holds = compile_condition(spec["when"], inner) if "when" in spec else None
     except ExpressionError as error:
         report((*pointer, "when"), str(error))
 
-    def each(scope: Scope) -> list[Any]:
+    def each(scope: Scope) -> Sequence[Any]:
         listed = render(entries, scope)
         if not isinstance(listed, list | tuple):
             return []
+        if shape is not None and holds is None:
+            return _shape(scope, shape).many(scope, listed)
         before = work.begin(scope.get(WORK) or Work())
         try:
             spend(len(listed))
@@ -404,10 +471,53 @@ def _compile_each(
             raise ExpressionError(f"{error} in {spec['each']!r}") from None
         finally:
             work.end(before)
-        scopes = ({**scope, name: entry} for entry in listed)
+        scopes = ({**scope, name: entry, INDEX: index} for index, entry in enumerate(listed))
+        if shape is not None and holds is None:
+            return _shape(scope, shape).many(scope, listed)
+        if shape is not None:
+            return _shape(scope, shape).many(scope, [inner[name] for inner in scopes if holds is None or holds(inner)])
         return [render(result, inner) for inner in scopes if holds is None or holds(inner)]
 
     return each
+
+
+def name_of_entry(spec: Mapping[str, Any], report: Callable[[str], None]) -> str:
+    """The root that an entry of the list is. What is no name for one is reported."""
+    name = spec.get("as", ENTRY)
+    if isinstance(name, str) and name.isidentifier() and name not in ROOTS | FUNCTIONS | {"result", "let", IT, INDEX}:
+        return name
+    report(f"{name!r} is no name for an entry: write a word that is no root of expressions")
+    return ENTRY
+
+
+_NO_SHAPES = "test data has no shapes: write the value itself"
+
+
+def _compile_shaped(
+    spec: Mapping[str, Any],
+    roots: frozenset[str],
+    report: Callable[[tuple[str | int, ...], str], None],
+    functions: frozenset[str],
+    pointer: tuple[str | int, ...],
+) -> Render:
+    """What a shape makes of a thing, which is null where that is; without one it sees what there is here."""
+    if not roots:
+        report((*pointer, "shape"), _NO_SHAPES)
+    name: str = spec["shape"]
+    if "of" not in spec:
+        return lambda scope: _shape(scope, name).one(scope, None)
+    of = compile_value(spec["of"], roots, report, functions, (*pointer, "of"))
+
+    def shaped(scope: Scope) -> Any:
+        it = render(of, scope)
+        return None if it is None else _shape(scope, name).one(scope, it)
+
+    return shaped
+
+
+def _shape(scope: Scope, name: str) -> Shape:
+    shapes: Mapping[str, Shape] = scope[SHAPES]
+    return shapes[name]
 
 
 Key = str | int | None
@@ -418,19 +528,31 @@ Key = str | int | None
 def chains(source: str) -> tuple[tuple[str, tuple[Key, ...]], ...]:
     """The roots that the expressions of a text, which can be compiled, read, each with its keys: `path` and `a`."""
     looks: list[nodes.Node] = []
-    for part in _parse(source, source):
-        looks += [*_every(nodes.Name, part), *_every(nodes.Getattr, part), *_every(nodes.Getitem, part)]
+    for part in parse_text(source, source):
+        looks += [*every(nodes.Name, part), *every(nodes.Getattr, part), *every(nodes.Getitem, part)]
     inner = {id(node.node) for node in looks if isinstance(node, nodes.Getattr | nodes.Getitem)}
     outer = (_keys(node) for node in looks if id(node) not in inner)
     return tuple([chain for chain in outer if chain])
 
 
-def find_alternatives(source: str) -> list[tuple[str, tuple[Any, ...]]]:
-    """The roots and keys of `{{ path.id or headers['Id'] }}`; none where it is more. Raises ExpressionError."""
-    parts = _parse(source, source)
-    chains = [_chain(end) for end in _ends(parts[0])] if len(parts) == 1 else []
+_NO_INDEXES: Mapping[str, int] = {}
+
+
+def find_alternatives(source: str, indexes: Mapping[str, int] = _NO_INDEXES) -> list[tuple[str, tuple[Any, ...]]]:
+    """The roots and keys of `{{ path.id or headers['Id'] }}`; none where it is more. Raises ExpressionError.
+
+    A key that is computed may be one of the `indexes`.
+    """
+    chains = [_spelled(end, indexes) for end in _alternatives(source)]
     found = [chain for chain in chains if chain]
     return found if len(found) == len(chains) else []
+
+
+@lru_cache(4096)
+def _alternatives(source: str) -> tuple[nodes.Node, ...]:
+    """Kept, as requests ask for the places of their inputs. Raises ExpressionError."""
+    parts = parse_text(source, source)
+    return tuple(_ends(parts[0])) if len(parts) == 1 else ()
 
 
 def _ends(node: nodes.Node) -> list[nodes.Node]:
@@ -444,14 +566,14 @@ def _keys(node: nodes.Node) -> tuple[str, tuple[Key, ...]] | None:
         value = key.value if isinstance(key, nodes.Const) else key
         keys.append(value if isinstance(value, str | int) else None)
         node = node.node
-    return (node.name, tuple(reversed(keys))) if isinstance(node, nodes.Name) else None
+    return (node.name, _as_found(node.name, keys[::-1])) if isinstance(node, nodes.Name) else None
 
 
 def render(compiled: Any, scope: Scope) -> Any:
     return compiled(scope) if callable(compiled) else compiled
 
 
-def _parse(text: str, source: str) -> list[nodes.Expr]:
+def parse_text(text: str, source: str) -> list[nodes.Expr]:
     try:
         template = ENVIRONMENT.parse(text)
     except TemplateSyntaxError as error:
@@ -468,9 +590,12 @@ def _wrap_error(error: Exception, source: str) -> ExpressionError:
 
 
 class _Exact(NodeTransformer):
-    """Numbers with a point are decimals, what `~` puts together is text as it is elsewhere, where null is empty, and
-    times are ordered by when they are.
+    """Numbers with a point are decimals, what `~` puts together is text as it is elsewhere, where null is empty,
+    times are ordered by when they are, and headers are found however their names are written.
     """
+
+    def visit_Name(self, node: nodes.Name) -> nodes.Expr:
+        return nodes.Call(node, [], [], None, None, lineno=1) if node.name in ON_DEMAND else node
 
     def visit_Const(self, node: nodes.Const) -> nodes.Expr:
         if not isinstance(node.value, float):
@@ -490,11 +615,30 @@ class _Exact(NodeTransformer):
         values = nodes.List([operand.expr for operand in node.ops], lineno=1)
         return _filter(node.expr, IN_ORDER, nodes.Const(operators), values)
 
+    def visit_Getattr(self, node: nodes.Getattr) -> nodes.Expr:
+        self.generic_visit(node)
+        if _is_headers(node.node):
+            node.attr = node.attr.lower()
+        return node
+
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Expr:
         self.generic_visit(node)
+        if _is_headers(node.node) and isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
+            node.arg = nodes.Const(node.arg.value.lower())
         if isinstance(node.arg, nodes.Slice):
             node.node = node.node if isinstance(node.node, nodes.Const) else _filter(node.node, CUT)
         return node
+
+
+def _is_headers(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Name) and node.name == HEADERS
+
+
+def _as_found(root: str, keys: Sequence[Any]) -> tuple[Any, ...]:
+    """The keys as they are looked up: the names of headers are kept in lower case."""
+    if root == HEADERS and keys and isinstance(keys[0], str):
+        return (keys[0].lower(), *keys[1:])
+    return tuple(keys)
 
 
 def _filter(node: nodes.Expr, name: str, *arguments: nodes.Expr) -> nodes.Expr:
@@ -505,18 +649,21 @@ def _weigh(node: nodes.Expr) -> nodes.Expr:
     return node if isinstance(node, nodes.Const) else _filter(node, WEIGHED)
 
 
-def _compile(
+def compile_part(
     expression: nodes.Expr, roots: frozenset[str] | None, source: str, functions: frozenset[str] = FUNCTIONS
 ) -> Render:
     try:
-        _check(expression, roots, source, functions)
-        if isinstance(expression, nodes.Name) and expression.name == "state":
-            text = "the whole state is not a value; name a collection and an id, as in state.consents[path.consentId]"
-            raise ExpressionError(f"{text}, in {source!r}")
-        if chain := _chain(expression):
+        check_part(expression, roots, source, functions)
+        if chain := chain_of(expression):
             return _follow(*chain)
-        if isinstance(expression, nodes.CondExpr) and expression.expr2 is None and (test := _chain(expression.test)):
-            return _only_if(_follow(*test), _compile(expression.expr1, roots, source, functions))
+        if isinstance(expression, nodes.CondExpr) and (test := chain_of(expression.test)):
+            branches = (expression.expr1, expression.expr2)
+            made = [compile_part(one, roots, source, functions) for one in branches if one is not None]
+            return _choose(_follow(*test), *made)
+        if all(chains := [chain_of(end) for end in _ends(expression)]):
+            return _find_first([_follow(*chain) for chain in chains if chain])
+        if told := told_state(expression):
+            return _tell(*told)
         if (days := _days(expression)) is not None:
             return lambda scope: _day(scope, days)
         assign = nodes.Assign(nodes.Name("_value", "store", lineno=1), _Exact().visit(expression), lineno=1)
@@ -535,15 +682,8 @@ def _compile(
             value = context.vars["_value"]
             if isinstance(value, Iterator):
                 value = list(value)
-        except (TypeError, UndefinedError, ArithmeticError, ValueError, AttributeError, LookupError) as error:
-            # Null, or another kind of value than the operator takes.
-            if isinstance(error, TypeError) and "NoneType" not in str(error):
-                seen = _watching.get()
-                if seen is not None:
-                    seen.append((source, str(error)))
-            return None
-        except TemplateRuntimeError as error:
-            raise ExpressionError(f"{error} in {source!r}") from None
+        except (*_FAILURES, TemplateRuntimeError) as error:
+            return null_for(error, source)
         finally:
             work.end(before)
         return None if is_missing(value) else value
@@ -551,15 +691,36 @@ def _compile(
     return evaluate
 
 
-def _every[N: nodes.Node](kind: type[N], expression: nodes.Node) -> list[N]:
+_FAILURES = (TypeError, UndefinedError, ArithmeticError, ValueError, AttributeError, LookupError)
+
+
+def null_for(error: Exception, source: str) -> None:
+    """Null, as the expression met null or another kind of value than its operator takes.
+
+    Raises ExpressionError where it may not do what it tried, and any other error again.
+    """
+    if isinstance(error, TemplateRuntimeError) and not isinstance(error, UndefinedError):
+        raise ExpressionError(f"{error} in {source!r}") from None
+    if not isinstance(error, _FAILURES):
+        raise error
+    if isinstance(error, TypeError) and "NoneType" not in str(error):
+        seen = _watching.get()
+        if seen is not None:
+            seen.append((source, str(error)))
+
+
+def every[N: nodes.Node](kind: type[N], expression: nodes.Node) -> list[N]:
     """The parts of that kind, the whole included."""
     return [*([expression] if isinstance(expression, kind) else []), *expression.find_all(kind)]
 
 
-def _check(expression: nodes.Expr, roots: frozenset[str] | None, source: str, functions: frozenset[str]) -> None:
-    names, calls = (roots or frozenset()) | functions, _every(nodes.Call, expression)
+def check_part(
+    expression: nodes.Expr, roots: frozenset[str] | None, source: str, functions: frozenset[str] = FUNCTIONS
+) -> None:
+    """Raises ExpressionError for names, filters and calls that there are not."""
+    names, calls = (roots or frozenset()) | functions, every(nodes.Call, expression)
     called = {id(call.node) for call in calls}
-    for name in _every(nodes.Name, expression):
+    for name in every(nodes.Name, expression):
         if name.name in FUNCTIONS - functions:
             instead = "a value in its place, or a date as today(days)"
             raise ExpressionError(
@@ -571,15 +732,24 @@ def _check(expression: nodes.Expr, roots: frozenset[str] | None, source: str, fu
             raise ExpressionError(f"{name.name} is a function; write {name.name}() in {source!r}")
     for call in calls:
         if not (isinstance(call.node, nodes.Name) and call.node.name in FUNCTIONS):
-            raise ExpressionError(f"only uuid(), new_id(form), now() and today(days) can be called, in {source!r}")
+            possible = ", ".join(("uuid()", "new_id(form)", "now()", "today(days)", *_ARGUMENTS.values()))
+            raise ExpressionError(f"only {possible} can be called, in {source!r}")
+        usual = _ARGUMENTS.get(call.node.name)
+        if usual and (len(call.args) != 1 + usual.count(",") or call.kwargs or call.dyn_args or call.dyn_kwargs):
+            raise ExpressionError(f"{call.node.name} is called as {usual}, in {source!r}")
+        if call.node.name == "wire" and (text := _lacks_thing(call.args[0])):
+            raise ExpressionError(f"{text}, in {source!r}")
         if call.node.name == "new_id" and not _names_form(call):
             raise ExpressionError(
                 f"new_id takes a form, such as '{{digits:12}}', '{{hex:32}}' or 'PAY-{{capitals:10}}', in {source!r}"
             )
-    for used in _every(nodes.Filter, expression):
+    for used in every(nodes.Filter, expression):
         if used.name not in FILTERS:
             raise ExpressionError(f"unknown filter {used.name!r} in {source!r}; there are {', '.join(sorted(FILTERS))}")
         _check_names(used, source)
+    if isinstance(expression, nodes.Name) and expression.name == "state":
+        text = "the whole state is not a value; name a collection and an id, as in state.consents[path.consentId]"
+        raise ExpressionError(f"{text}, in {source!r}")
 
 
 def _names_form(call: nodes.Call) -> bool:
@@ -588,6 +758,12 @@ def _names_form(call: nodes.Call) -> bool:
         case nodes.Call(args=[nodes.Const(value=form)], kwargs=[]):
             return is_form(form)
     return len(call.args) == 1 and not call.kwargs
+
+
+def _lacks_thing(thing: nodes.Expr) -> str | None:
+    if not isinstance(thing, nodes.Const) or thing.value in STATES:
+        return None
+    return f"wire knows the states of {', '.join(STATES)}, and not of {thing.value!r}"
 
 
 _NAMED = {"map": 0, "select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
@@ -603,18 +779,28 @@ def _check_names(used: nodes.Filter, source: str) -> None:
             raise ExpressionError(f"{used.name} names no known {kind} in {source!r}; there are {there}")
 
 
-def _chain(expression: nodes.Node) -> tuple[str, tuple[Any, ...]] | None:
+def chain_of(expression: nodes.Node) -> tuple[str, tuple[Any, ...]] | None:
     """`result.account.iban` as its root and keys; most expressions are no more than that."""
+    chain = _spelled(expression)
+    return chain and (chain[0], _as_found(*chain))
+
+
+def _spelled(expression: nodes.Node, indexes: Mapping[str, int] = _NO_INDEXES) -> tuple[str, tuple[Any, ...]] | None:
+    """The root and keys as they are written: names of headers are looked up in small letters."""
     keys: list[Any] = []
     while not isinstance(expression, nodes.Name):
         if isinstance(expression, nodes.Getattr):
             keys.append(expression.attr)
         elif isinstance(expression, nodes.Getitem) and isinstance(expression.arg, nodes.Const):
             keys.append(expression.arg.value)
+        elif isinstance(expression, nodes.Getitem) and isinstance(index := expression.arg, nodes.Name):
+            if index.name not in indexes:
+                return None
+            keys.append(indexes[index.name])
         else:
             return None
         expression = expression.node
-    return None if expression.name in FUNCTIONS else (expression.name, tuple(reversed(keys)))
+    return None if expression.name in FUNCTIONS else (expression.name, tuple(keys[::-1]))
 
 
 def _days(expression: nodes.Expr) -> int | None:
@@ -636,14 +822,44 @@ def _day(scope: Scope, days: int) -> Any:
         return None
 
 
-def _only_if(test: Render, value: Render) -> Render:
-    """`value if name.member`, which is null otherwise: what is left out needs no template."""
-    return lambda scope: value(scope) if test(scope) else None
+def told_state(expression: nodes.Node) -> tuple[str, tuple[str, tuple[Any, ...]]] | None:
+    """The thing, and the root and keys of its state, of `wire('consent', result.status)`."""
+    match expression:
+        case nodes.Call(node=nodes.Name(name="wire"), args=[nodes.Const(value=str(thing)), state]):
+            chain = chain_of(state)
+            return (thing, chain) if chain else None
+    return None
+
+
+def _tell(thing: str, chain: tuple[str, tuple[Any, ...]]) -> Render:
+    state = _follow(*chain)
+    return lambda scope: scope["wire"](thing, state(scope))
+
+
+def _choose(test: Render, one: Render, other: Render = lambda _: None) -> Render:
+    return lambda scope: one(scope) if test(scope) else other(scope)
+
+
+def _find_first(ends: Sequence[Render]) -> Render:
+    """Looks for the first that is true, as `or` does; else the last one."""
+
+    def evaluate(scope: Scope) -> Any:
+        value = None
+        for end in ends:
+            if value := end(scope):
+                break
+        return value
+
+    return evaluate
 
 
 def _follow(root: str, keys: tuple[Any, ...]) -> Render:
+    is_on_demand = root in ON_DEMAND
+
     def evaluate(scope: Scope) -> Any:
         value = scope.get(root)
+        if is_on_demand and value is not None:
+            value = value()
         for key in keys:
             value = value.get(key) if type(value) is dict else member(value, key)
         return value

@@ -18,7 +18,7 @@ LEAST = 0.01
 _OTHER_CASE = 0.05
 _LONGEST = 100
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,6})?")
-_SCALARS = (str, int, Decimal, bool, type(None))
+_SCALARS = frozenset({str, int, Decimal, bool, type(None)})
 
 
 def canonical(value: Any, textual: bool = False) -> Any:
@@ -102,12 +102,14 @@ def gap(left: Any, right: Any) -> tuple[float, str]:
 
 def merge_patch(value: Any, patch: Any) -> Any:
     """The value with a JSON Merge Patch applied to it."""
-    if not isinstance(patch, Mapping):
+    if type(patch) is not dict and not isinstance(patch, Mapping):
         return patch
-    result = dict(value) if isinstance(value, Mapping) else {}
+    result = dict(value) if type(value) is dict or isinstance(value, Mapping) else {}
     for name, change in patch.items():
         if change is None:
             result.pop(name, None)
+        elif type(change) in _SCALARS:
+            result[name] = change
         else:
             result[name] = merge_patch(result.get(name), change)
     return result

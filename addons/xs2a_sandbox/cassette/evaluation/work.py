@@ -58,6 +58,15 @@ def spend(units: int) -> None:
         raise SecurityError(f"{text}; a list that several of them filter is filtered once, under let,")
 
 
+ALLOWED = 100
+"""Units that each entry of a list which is shaped may cost; the limit is that of all together."""
+
+
+def allow(entries: int) -> None:
+    """Makes room for the work that shaping so many entries is: there is one for each that was found already."""
+    _current.work.left += ALLOWED * entries
+
+
 def charge(value: Any) -> Any:
     """The value, once its entries and characters have been paid for, those inside included."""
     if type(value) is str:

@@ -131,7 +131,7 @@ def _describe_shared(place: str) -> str:
 
 def find_valid_consent(collections: Mapping[str, Mapping[str, Any]]) -> str | None:
     consents = collections.get("consents", {})
-    return next((id for id, consent in consents.items() if consent.get("role") == "valid"), None)
+    return next((id for id, consent in consents.items() if consent.get("role") == "authorised"), None)
 
 
 def curl(settings: Settings, addresses: "Addresses", consent: str | None) -> str | None:

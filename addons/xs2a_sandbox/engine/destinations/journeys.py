@@ -62,8 +62,10 @@ class Journey:
         if answer.status >= 400:
             return
         body = decode(Headers(answer.headers), answer.body)
-        names = set(names_in(request))
-        made = [identifier for identifier in identifiers_in(content.read(body or b"").value) if identifier not in names]
+        things = self.counterparts.things
+        names = set(names_in(request, things))
+        answered = identifiers_in(content.read(body or b"").value, things)
+        made = [identifier for identifier in answered if identifier not in names]
         changed = [name for name in path_names_in(request) if self.counterparts.is_known(name)]
         for identifier in (*made, *changed):
             self._keep(identifier, source)
@@ -74,7 +76,8 @@ class Journey:
         """The only side that has what the request names, if there is only one."""
         if not self._one_sided:
             return None
-        return next((self._one_sided[name] for name in names_in(request) if name in self._one_sided), None)
+        names = names_in(request, self.counterparts.things)
+        return next((self._one_sided[name] for name in names if name in self._one_sided), None)
 
     def adopt(self, lesson: Lesson) -> None:
         """Takes over what another sandbox has learned."""
@@ -108,7 +111,9 @@ class Journeys:
 
     async def of(self, to_bank: BankRequest) -> Journey:
         """The journey that a request belongs to, with all that was learned of it."""
-        return self._journey((to_bank.real.url or "", to_bank.session), to_bank.sandbox_url)
+        journey = self._journey((to_bank.real.url or "", to_bank.session), to_bank.sandbox_url)
+        journey.counterparts.things = to_bank.bank.interface.things
+        return journey
 
     async def queue(self, journey: Journey) -> QueuePlace:
         """A place behind all comparisons of the journey that are under way. Raises StoreUnavailable."""

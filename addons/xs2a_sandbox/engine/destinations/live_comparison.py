@@ -211,7 +211,11 @@ class LiveComparison:
                 if compared and compared.trouble:
                     answered.keep_write()
             if compared:
-                if answered.source == "sandbox" and compared.bank and (link := next(links_of(compared.bank), None)):
+                if (
+                    answered.source == "sandbox"
+                    and compared.bank
+                    and (link := next(links_of(compared.bank, to_bank.bank.interface.things), None))
+                ):
                     self.report.say(f"at the bank the payment user decides at {make_printable(link)}")
                 loop = asyncio.get_running_loop()
                 self.report.add(compared, await loop.run_in_executor(self._worker, self.report.show, compared))

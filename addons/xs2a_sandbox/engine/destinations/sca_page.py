@@ -59,7 +59,7 @@ class ScaPage:
 def _page(route: Route, call: Call) -> Answer:
     bank = route.bank
     try:
-        page = pages.serve(call, call.sca, bank.words(call))
+        page = pages.serve(call, bank.words(call))
     except BankError as error:
         return bank.refuse(error, call, in_browser=True)
     if call.request.method == "HEAD":

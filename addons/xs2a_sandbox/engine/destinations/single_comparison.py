@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from xs2a_sandbox.compare.comparison import SAFE_METHODS, Compared, Comparison, Source
+from xs2a_sandbox.compare.comparison import Compared, Comparison, Source
 from xs2a_sandbox.compare.states import SandboxSide
 from xs2a_sandbox.config.modes import find_mode
 from xs2a_sandbox.engine.destinations.journeys import Journey
@@ -18,7 +18,7 @@ def check(to_bank: BankRequest, *, allow_writes: bool) -> None:
     if not find_mode(to_bank.mode).asks_bank or not to_bank.real.can_be_asked:
         text = "no bank is asked here: start the sandbox with --bank URL, and --mode spy, record or compare"
         raise Refused(409, "bank-not-asked", text)
-    if to_bank.request.method not in SAFE_METHODS and not allow_writes:
+    if not to_bank.is_read and not allow_writes:
         text = f"a {to_bank.request.method} changes something at the bank: it is only sent there with allow_writes"
         raise Refused(409, "bank-writes", text)
 
@@ -37,7 +37,9 @@ async def compare(
     """
     real, destination = to_bank.real, to_bank.destination
     before, _ = cut_target(to_bank.request.target, destination.segments)
-    journey = journey or Journey((real.url or "", to_bank.session), to_bank.sandbox_url)
+    if journey is None:
+        journey = Journey((real.url or "", to_bank.session), to_bank.sandbox_url)
+        journey.counterparts.things = to_bank.bank.interface.things
 
     async def bank(request: Request) -> Response:
         return await send(real, request, destination.with_target(request.target).sent)

@@ -1,4 +1,4 @@
-"""Answers of pure reads, kept for who asks the same again: TPPs poll.
+"""Answers of pure reads, kept for who asks the same again: TPPs poll. An operation says whether it only reads.
 
 One is the same as long as the same is asked, nothing is written that it was made of, and no day has begun. All of a
 request counts, but for its X-Request-ID, where no cassette heeds more of that than its form: it is echoed.
@@ -24,12 +24,17 @@ _COUNT = 512
 """Answers that are kept, and requests that are remembered so that the second one's is."""
 _LARGEST, _BYTES = 1024 * 1024, 8 * 1024 * 1024
 """Bytes of a body that is kept, and of all of them."""
+_LARGEST_QUESTION = 4096
+"""Bytes of the body of a request whose answer is kept."""
 
 _SOME_ID = (NAME, "a UUID")
 _is_uuid = FORMATS["uuid"]
 
 type Question = tuple[tuple[tuple[str, str], ...], tuple[object, ...]]
 """The headers that count, and where the request goes, beginning with its target."""
+
+type IsRead = Callable[[Request], bool]
+"""Says whether a request is one that changes nothing, at the bank that it is for."""
 
 type Tell = Callable[[Request, Response, LogEntry, float], None]
 """Tells of an exchange that is the same as one before, and took so many seconds."""
@@ -72,12 +77,14 @@ class CachedResponse:
 class ResponseCache:
     """Keeps answers of banks that heed X-Request-ID, or do not (`varies_by_id`); who is answered so is told of it.
 
-    Without a `store` that tells at once what has changed, nothing is kept.
+    Of requests by methods other than GET `is_read` says which are reads. Without a `store` that tells at once what has
+    changed, nothing is kept.
     """
 
-    def __init__(self, store: Store | None, tell: Tell, *, varies_by_id: bool) -> None:
+    def __init__(self, store: Store | None, tell: Tell, is_read: IsRead, *, varies_by_id: bool) -> None:
         self._store = store
         self._tell = tell
+        self._is_read = is_read
         self._varies_by_id = varies_by_id
         self._kept: dict[Question, CachedResponse] = {}
         self._size = 0
@@ -105,7 +112,7 @@ class ResponseCache:
 
     def question(self, request: Request) -> Question | None:
         """All of the request that an answer can depend on; None for one whose answer is not kept."""
-        if self._store is None or request.method != "GET" or request.body:
+        if self._store is None or not self._may_be_kept(request):
             return None
         pairs = request.headers.pairs
         if not self._varies_by_id and (id := request.headers.first.get(NAME)):
@@ -115,8 +122,14 @@ class ResponseCache:
             pairs = (*others, _SOME_ID)
         return pairs, (
             request.target, request.host, request.door, request.scheme, request.port, request.user, request.tunnel,
-            request.certificates,
+            request.certificates, request.method, request.body,
         )  # fmt: skip
+
+    def _may_be_kept(self, request: Request) -> bool:
+        if len(request.body) > _LARGEST_QUESTION:
+            return False
+        # Most reads are a GET: no more than that is looked at of them here.
+        return request.method == "GET" or self._is_read(request)
 
     def find(self, question: Question) -> CachedResponse | None:
         kept = self._kept.get(question)
@@ -163,11 +176,13 @@ class ResponseCache:
 
     def has_like(self, request: Request) -> bool:
         """Says whether an answer is kept to a request for the same, with those headers and perhaps others."""
-        if request.method != "GET" or request.body:
+        if not self._may_be_kept(request):
             return False
         fields = {(name.lower(), value) for name, value in request.headers if name.lower() != NAME}
         return any(
-            place[0] == request.target and fields <= {(name.lower(), value) for name, value in pairs}
+            place[0] == request.target
+            and place[-2:] == (request.method, request.body)
+            and fields <= {(name.lower(), value) for name, value in pairs}
             for pairs, place in list(self._kept)
             if self.find((pairs, place))
         )

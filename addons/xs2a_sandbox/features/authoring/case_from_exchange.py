@@ -5,15 +5,15 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.requirements import header_name
+from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.derive.infer_match import make_recorded_request, tell_apart
 from xs2a_sandbox.features.derive.recorded_answer import write_answer
 from xs2a_sandbox.features.derive.routes import Routes, slug
+from xs2a_sandbox.features.derive.telling_headers import TellingHeaders
 from xs2a_sandbox.http import Headers, to_json
 from xs2a_sandbox.journal.journal import Journaled
-
-_TELLING = ("Consent-ID", "PSU-ID")
-"""Headers that say whose request it is; the others are alike in most requests, or never."""
 
 _MEMBERS = 12
 """Values of a body that a rule asks for; of a larger body it asks for none."""
@@ -28,11 +28,12 @@ def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
         raise UserMistake(f"exchange {entry.number} is larger than what the journal keeps of one, so it makes no case")
     route = Routes(interface).find(entry.method, entry.path)
     query = dict(reversed(parse_qsl(entry.target.partition("?")[2], keep_blank_values=True)))
-    headers = {name: value for name in _TELLING if (value := entry.headers.get(name)) is not None}
+    telling = TellingHeaders({name.lower(): name for name in _find_telling(interface.things)}, {}, {})
+    headers = {name: value for name in telling.names.values() if (value := entry.headers.get(name)) is not None}
     request = make_recorded_request(
-        entry.number, route.parameters, entry.target, Headers(headers.items()), entry.body, answer=""
+        entry.number, route.parameters, entry.target, Headers(headers.items()), entry.body, "", telling
     )
-    (distinction,) = tell_apart([request], {}, always={name.lower() for name in _TELLING})
+    (distinction,) = tell_apart([request], {}, telling)
     if len(distinction.get("body", ())) > _MEMBERS:
         del distinction["body"]
     start = {"operation": route.operation.id} if route.operation else {"method": route.method, "path": route.path}
@@ -50,6 +51,12 @@ def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
         # What the request lacked was the reason for this answer: it must not be asked for before the rule is.
         rule["require"] = "none"
     return rule
+
+
+def _find_telling(things: Things) -> list[str]:
+    """The headers that say whose request it is; the others are alike in most requests, or never."""
+    places = (place for name in ("consent", "customer") for place in things[name].sent)
+    return [header_name(place.name) for place in places if place.part == "headers"]
 
 
 def _answer(entry: Journaled) -> dict[str, Any]:

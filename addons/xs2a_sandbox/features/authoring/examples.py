@@ -13,11 +13,13 @@ from uuid import uuid4
 
 from xs2a_sandbox.bank import Bank, Banks, TestData
 from xs2a_sandbox.cassette import Interface, Operation, Rule
+from xs2a_sandbox.cassette.dialect.request_ids import NAME as REQUEST_ID
 from xs2a_sandbox.cassette.evaluation.expressions import mismatches
 from xs2a_sandbox.cassette.evaluation.values import contains, to_text
 from xs2a_sandbox.cassette.matchers import Constraint
 from xs2a_sandbox.cassette.model import Behaviour
 from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL, Pattern
+from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas
@@ -38,7 +40,9 @@ _SHOWN = 400
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One entry of `examples`. `methods`, `pattern` and `where` are its owner's, or those of the operation it names."""
+    """One entry of `examples`. `methods`, `pattern` and `where` are its owner's, or those of the operation it names;
+    `of_customer` are the headers that say that the customer is there.
+    """
 
     owner: Operation | Rule
     number: int
@@ -47,6 +51,7 @@ class Example:
     where: tuple[Constraint, ...]
     request: Mapping[str, Any]
     expect: Mapping[str, Any]
+    of_customer: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -75,7 +80,12 @@ def example(
         methods, pattern, where = frozenset([operation.method]), operation.pattern, (*where, *operation.where[0])
     else:
         methods, pattern = own.methods if own else frozenset(), owner.pattern or Pattern("/", ())
-    return Example(owner, number, methods, pattern, where, request, expect)
+    return Example(owner, number, methods, pattern, where, request, expect, headers_of_customer(interface.things))
+
+
+def headers_of_customer(things: Things) -> tuple[str, ...]:
+    """The headers, in lower case, that say that the customer is there."""
+    return tuple(place.name for place in things["customer"].present if place.part == "headers")
 
 
 def compose(entry: Example) -> Request:
@@ -83,8 +93,8 @@ def compose(entry: Example) -> Request:
     spec = entry.request
     sent = "body" in spec or "text" in spec
     headers: dict[str, Any] = {
-        "x-request-id": str(uuid4()),
-        "psu-ip-address": "192.0.2.1",
+        REQUEST_ID: str(uuid4()),
+        **dict.fromkeys(entry.of_customer, "192.0.2.1"),
         HEADER.lower(): f"example-{uuid4().hex}",
         **({"content-type": "application/json" if "body" in spec else "text/plain; charset=utf-8"} if sent else {}),
         **{name.lower(): value for name, value in spec.get("headers", {}).items()},

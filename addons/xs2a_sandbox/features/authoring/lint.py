@@ -1,7 +1,7 @@
 """Checks cassettes, schemas and test data before a request comes: as they are written, and by trying them."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from xs2a_sandbox.bank import TestData, loading, testdata
@@ -11,17 +11,17 @@ from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA
 from xs2a_sandbox.cassette.evaluation.expressions import chains
-from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.cassette.matchers import Constraint
+from xs2a_sandbox.cassette.things import Act
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Problem
 from xs2a_sandbox.features.authoring import lint_answers
 from xs2a_sandbox.features.authoring.examples import Example, Trial, trials
 from xs2a_sandbox.features.authoring.lint_answers import describe_failure, dry_run, mismatch
+from xs2a_sandbox.features.authoring.lint_authorisation import check_beginnings
 from xs2a_sandbox.features.authoring.lint_bodies import check_bodies
 from xs2a_sandbox.features.authoring.lint_members import Members, expressions
-from xs2a_sandbox.features.authoring.lint_oauth import check_oauth
 from xs2a_sandbox.recording import replay
 
 
@@ -121,7 +121,7 @@ def find_unused(over: Overlay, interface: Interface) -> list[Problem]:
         )
         for document, name, id in over.idle
     ]
-    for collection, id, text, below in (*_customers(over), *_payments(over, interface), *_transactions(over)):
+    for collection, id, text, below in (*_customers(over), *_payments(over, interface), *_entries(over)):
         origin = over.origins[collection, id]
         if not origin.file.resolve().is_relative_to(bundled("cassettes")):
             problems.append(origin.problem((collection, id, *below), UNUSED_TESTDATA, text, key=not below))
@@ -140,24 +140,33 @@ def _customers(over: Overlay) -> _Idle:
 
 
 def _payments(over: Overlay, interface: Interface) -> _Idle:
-    index = Index(interface)
+    reading = [one for one in interface.operations.values() if one.does and one.does == Act("read", "payment")]
     for id, payment in over.collections.get("payments", {}).items():
         service, product = payment["service"], payment["product"]
-        if index.find("GET", ("v1", service, product, id)).operation is None:
+        own = {"service": service, "product": product}
+        if not any(_takes(operation, own) for operation in reading):
             yield "payments", id, f"no operation reads {service} of the product {product}", ("product",)
 
 
-def _transactions(over: Overlay) -> _Idle:
+def _takes(operation: Operation, values: Mapping[str, str]) -> bool:
+    """True if it takes these values as parameters of its path, as far as it has such."""
+    return any(
+        all(c.fits((values[c.place.name],)) for c in alternative if c.place.name in values)
+        for alternative in operation.where
+    )
+
+
+def _entries(over: Overlay) -> _Idle:
     """One entry is asked for by its id, whichever list it is in."""
-    for iban, account in over.collections.get("accounts", {}).items():
+    for account_id, account in over.collections.get("accounts", {}).items():
         seen: Counter[str] = Counter()
-        for name, entries in account.get("transactions", {}).items():
+        for name, entries in account.get("entries", {}).items():
             for position, entry in enumerate(entries):
-                id = entry["transactionId"]
+                id = entry["id"]
                 seen[id] += 1
                 if seen[id] > 1:
-                    text = f"another transaction of this account has the id {id}, too"
-                    yield "accounts", iban, text, ("transactions", name, position, "transactionId")
+                    text = f"another entry of this account has the id {id}, too"
+                    yield "accounts", account_id, text, ("entries", name, position, "id")
 
 
 def check(
@@ -181,13 +190,18 @@ def _of_bank(settings: Settings, files: loading.LoadedFiles) -> list[Problem]:
     interface, schemas, data = files.interface, files.schemas, files.testdata
     if files.problems or interface is None or data is None:
         return files.problems
-    problems = [*find_unused(overlay(files.data), interface), *check_oauth(interface)]
+    problems = [*find_unused(overlay(files.data), interface), *check_beginnings(interface)]
+    # What another dialect names, this one need not use.
+    others = (*interface.foundation, bundled("cassettes"))
+    problems += [p for p in interface.unused if not any(p.file.resolve().is_relative_to(other) for other in others)]
     owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
     for by in owners:
         problems += lint_answers.check_fixed(by, interface, schemas)
         problems += dry_run(by, interface, schemas, data, settings.clock)
         problems += check_bodies(by, None if isinstance(by, Operation) else _operation(by, interface))
     members = Members(interface, collect_handlers(), data.collections)
+    problems += members.check_lets()
+    problems += members.check_authorisation()
     for by in owners:
         operation = by if isinstance(by, Operation) else interface.operations.get(by.operation or "")
         # A later layer may let an operation take less than a rule below it was written for.

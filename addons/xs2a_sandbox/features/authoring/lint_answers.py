@@ -10,7 +10,7 @@ from xs2a_sandbox.bank import TestData
 from xs2a_sandbox.cassette import Call, Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import write
 from xs2a_sandbox.cassette.call import Session
-from xs2a_sandbox.cassette.evaluation.expressions import Scope, mismatches
+from xs2a_sandbox.cassette.evaluation.expressions import SHAPES, Scope, mismatches
 from xs2a_sandbox.cassette.matchers import TEXT, Constraint, sample
 from xs2a_sandbox.cassette.model import Pointer, answers
 from xs2a_sandbox.cassette.path_pattern import LITERAL
@@ -144,8 +144,8 @@ def _scope(by: Operation | Rule, interface: Interface, data: TestData, clock: Cl
     request = compose(entry)
     state = Transaction(MemoryStore(), DEFAULT, lambda _: today)
     call = Call(request, split_target(request.target), Session(DEFAULT, ""), clock, state)
-    call.path = {name: str(value) for name, value in _parameters(entry)}
-    return call.scope()
+    call.path, call.lets = {name: str(value) for name, value in _parameters(entry)}, interface.lets
+    return {**call.scope(), SHAPES: interface.shapes}
 
 
 def _make_example(by: Operation | Rule, interface: Interface) -> Example:

@@ -1,10 +1,13 @@
 """Finds misspelled members in expressions and effects: those that no request, result or document has."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
+from xs2a_sandbox.bank.domain.signing import FAMILIES
 from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import Action, Effect
+from xs2a_sandbox.cassette.dialect.authorisation import ID, SECTION
 from xs2a_sandbox.cassette.evaluation.expressions import Key, chains
 from xs2a_sandbox.cassette.handler import Handler, is_computed
 from xs2a_sandbox.cassette.model import Pointer, answers
@@ -18,6 +21,8 @@ type Shape = Mapping[str, "Shape | None"]
 """The members of a value by name, `*` for any; None where there may be whatever."""
 
 _ANY = "*"
+_NEARLY = 0.75
+"""How alike two names of collections are, of which one is a mistake for the other."""
 _COMPUTED = ("status", "headers", "body", "text", "values")
 """Keys of an answer whose texts may hold expressions."""
 CLIENT: Shape = dict.fromkeys(
@@ -28,7 +33,7 @@ CLIENT: Shape = dict.fromkeys(
 _ROOTS: Mapping[str, Shape] = {
     "request": {**dict.fromkeys(("method", "path", "url", "host", "text", "door")), "client": CLIENT},
     "session": dict.fromkeys(("id", "url")),
-    "clock": dict.fromkeys(("now", "today")),
+    "clock": dict.fromkeys(("now", "today", "seconds")),
     "error": dict.fromkeys(("name", "status", "code", "number", "text", "path")),
     "answer": dict.fromkeys(("status", "body")),
 }
@@ -42,15 +47,20 @@ class Members:
         self._handlers = handlers
         self._owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
         effects = [effect for by in self._owners for effect in by.behaviour.effects if isinstance(effect, Effect)]
-        read = {keys[0] for _, _, (root, keys) in self._every_chain() if root in ("state", "testdata") and keys}
+        read = {keys[0] for root, keys in self._every_chain() if root in ("state", "testdata") and keys}
         set_, bundled = {e.collection for e in effects}, documents.collections()
         # What is both written and read, under whatever name, is meant.
         uses = {e.collection: e.collection in read for e in effects} | dict.fromkeys(map(str, read - set_), False)
-        own = {name for name, is_meant in uses.items() if is_meant or not did_you_mean(name, bundled)}
+        own = {name for name, is_meant in uses.items() if is_meant or not get_close_matches(name, bundled, 1, _NEARLY)}
         self._collections = bundled | own | set(testdata)
-        self._set = {(e.collection, e.members[0]) for e in effects if e.members and not self._misspells(e)}
+        self._set = {one for by in self._owners for one in _members_set(by) if not self._misspells(*one)}
         state = {name: {_ANY: self._document(name)} for name in self._collections}
-        self._shapes: dict[str, Shape | None] = {**_ROOTS, "state": state, "testdata": state | {"rates": {_ANY: None}}}
+        self._shapes: dict[str, Shape | None] = {
+            **_ROOTS,
+            "state": state,
+            "testdata": state | {"rates": {_ANY: None}},
+            "token": self._document("tokens"),
+        }
 
     def check(self, by: Operation | Rule) -> Iterator[Problem]:
         """Finds what one of them reads and sets and nothing has."""
@@ -59,20 +69,49 @@ class Members:
             shapes["result"] = result
         shapes["let"] = self._let(by)
         for pointer, text in expressions(by):
-            for root, keys in chains(text):
-                if wrong := _find_unknown(shapes[root], keys, root) if root in shapes else _headers(root, keys):
-                    yield by.origin.problem("member", wrong, pointer)
+            for wrong in _find_wrong(text, shapes):
+                yield by.origin.problem("member", wrong, pointer)
         for number, effect in enumerate(by.behaviour.effects):
             if not isinstance(effect, Effect):
                 continue
             for below, wrong in self._effect(effect, by.origin.written["effects"][number]):
                 yield by.origin.problem("member", wrong, ("effects", number, *below))
 
-    def _every_chain(self) -> Iterator[tuple[Operation | Rule, Pointer, tuple[str, tuple[Key, ...]]]]:
+    def check_lets(self) -> Iterator[Problem]:
+        """Finds what the values of the whole dialect read and nothing has."""
+        for pointer, text in self._lets():
+            for wrong in _find_wrong(text, self._shapes):
+                yield self._interface.sections.problem(pointer, "member", wrong)
+
+    def _lets(self) -> Iterator[tuple[Pointer, str]]:
+        return _braces(self._interface.sections.get("let"), ("let",))
+
+    def check_authorisation(self) -> Iterator[Problem]:
+        """Finds what pages and the authorisation endpoint name, and no document has."""
+        section = self._interface.sections.get(SECTION)
+        for name, spec in section.get("of", {}).items():
+            collection = FAMILIES[name].collection
+            document = self._document(collection)
+            page = self._interface.authorisation.of[name].page
+            for word in set(page.parameters.values()) - {ID} - document.keys() if page and document else ():
+                text = f"a document of {collection} has no {word}{did_you_mean(word, document or ())}"
+                yield self._interface.sections.problem((SECTION, "of", name, "page"), "page", text)
+            for number, row in enumerate(spec.get("rows", ())):
+                for key in ("label", "text"):
+                    yield from self._section_text(row[key], ("of", name, "rows", number, key), {"resource": document})
+        for name, text in section.get("endpoint", {}).get("finds", {}).items():
+            yield from self._section_text(text, ("endpoint", "finds", name), {})
+
+    def _section_text(self, text: str, pointer: Pointer, roots: Mapping[str, Shape | None]) -> Iterator[Problem]:
+        for wrong in _find_wrong(text, {**self._shapes, **roots}):
+            yield self._interface.sections.problem((SECTION, *pointer), "member", wrong)
+
+    def _every_chain(self) -> Iterator[tuple[str, tuple[Key, ...]]]:
         for by in self._owners:
-            for pointer, text in expressions(by):
-                for chain in chains(text):
-                    yield by, pointer, chain
+            for _, text in expressions(by):
+                yield from chains(text)
+        for _, text in self._lets():
+            yield from chains(text)
 
     def _document(self, collection: str) -> Shape | None:
         schema = documents.schema_of(collection)
@@ -83,11 +122,11 @@ class Members:
             **(_shape(schema.node) or {}),
         }
 
-    def _misspells(self, effect: Effect) -> str:
+    def _misspells(self, collection: str, name: str) -> str:
         """The member of a document that is probably meant instead of the one that is set, as a hint."""
-        schema = documents.schema_of(effect.collection)
+        schema = documents.schema_of(collection)
         names = (_shape(schema.node) or {}) if schema else {}
-        return did_you_mean(effect.members[0], names) if effect.members[0] not in names else ""
+        return did_you_mean(name, names) if name not in names else ""
 
     def _result(self, by: Operation | Rule) -> Shape | None:
         operation = by if isinstance(by, Operation) else self._interface.operations.get(by.operation or "")
@@ -101,7 +140,8 @@ class Members:
             for action in results
             if action.name in self._handlers
         }
-        return {**dict.fromkeys(by.origin.written.get("let", ())), **shapes}
+        own = by.origin.written.get("let", ())
+        return {**dict.fromkeys(self._interface.lets), **dict.fromkeys(own), **shapes}
 
     def _effect(self, effect: Effect, written: Mapping[str, Any]) -> Iterator[tuple[Pointer, str]]:
         key = "set" if "set" in written else "delete"
@@ -114,15 +154,14 @@ class Members:
             return
         value = written["to"]
         if effect.members:
-            if hint := self._misspells(effect):
+            if hint := self._misspells(effect.collection, effect.members[0]):
                 yield ("set",), f"a document of {effect.collection} has no {effect.members[0]}{hint}"
                 return
             for name in reversed(effect.members):
                 value = {name: value}
         elif isinstance(value, dict):
-            names = _shape(schema.node) or {}
             for name in value:
-                if hint := did_you_mean(name, names) if name not in names else "":
+                if hint := self._misspells(effect.collection, name):
                     yield ("to", name), f"a document of {effect.collection} has no {name}{hint}"
         for complaint in sorted(schema.complaints(value), key=str):
             pointer = complaint.pointer[len(effect.members) :]
@@ -131,6 +170,16 @@ class Members:
             if (is_missing and effect.members) or is_computed(value, complaint.pointer):
                 continue
             yield ("to", *pointer), f"{complaint.text}, says the schema {schema.name}"
+
+
+def _members_set(by: Operation | Rule) -> Iterator[tuple[str, str]]:
+    """The members of documents that its effects set, with their collections."""
+    for effect, written in zip(by.behaviour.effects, by.origin.written.get("effects", ()), strict=True):
+        if not isinstance(effect, Effect):
+            continue
+        value = written.get("to")
+        names = effect.members[:1] or (value if isinstance(value, dict) else ())
+        yield from ((effect.collection, name) for name in names)
 
 
 def _shape(node: Node, depth: int = 4) -> Shape | None:
@@ -147,6 +196,13 @@ def _shape(node: Node, depth: int = 4) -> Shape | None:
     return {name: _shape(node.at(schema), depth - 1) for name, schema in properties.items()} if properties else None
 
 
+def _find_wrong(text: str, shapes: Mapping[str, Shape | None]) -> Iterator[str]:
+    """Says which members that the expressions of a text read are not there."""
+    for root, keys in chains(text):
+        if root in shapes and (wrong := _find_unknown(shapes[root], keys, root)):
+            yield wrong
+
+
 def _find_unknown(shape: Shape | None, keys: tuple[Key, ...], so_far: str) -> str | None:
     """Says which of the keys leads to nothing."""
     for key in keys:
@@ -159,13 +215,6 @@ def _find_unknown(shape: Shape | None, keys: tuple[Key, ...], so_far: str) -> st
             return None
         shape = shape[key] if isinstance(key, str) and key in shape else shape[_ANY]
         so_far = f"{so_far}.{key}" if isinstance(key, str) else f"{so_far}[…]"
-    return None
-
-
-def _headers(root: str, keys: tuple[Key, ...]) -> str | None:
-    name = keys[0] if keys else None
-    if root == "headers" and isinstance(name, str) and name != name.lower():
-        return f"headers has no {name}; did you mean {name.lower()}? Names of headers are in lower case here"
     return None
 
 

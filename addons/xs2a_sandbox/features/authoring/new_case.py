@@ -14,11 +14,13 @@ from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.cassette import Call, Interface, Operation
 from xs2a_sandbox.cassette.answers import without_nulls
 from xs2a_sandbox.cassette.call import Session
+from xs2a_sandbox.cassette.dialect.request_ids import NAME as REQUEST_ID
 from xs2a_sandbox.cassette.evaluation.expressions import render
 from xs2a_sandbox.cassette.matchers import sample
 from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL
 from xs2a_sandbox.cassette.requirements import header_name
 from xs2a_sandbox.cassette.schema_names import fill_name, names_by_status
+from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents import Schemas
@@ -30,6 +32,7 @@ from xs2a_sandbox.explain.candidates import find_nearest
 from xs2a_sandbox.explain.hints import free_id
 from xs2a_sandbox.features.authoring import lint
 from xs2a_sandbox.features.authoring.case_from_exchange import case_from
+from xs2a_sandbox.features.authoring.examples import headers_of_customer
 from xs2a_sandbox.features.authoring.samples import of_schema
 from xs2a_sandbox.http import Request
 from xs2a_sandbox.http.target import Target, split_target
@@ -98,7 +101,6 @@ def _key(name: str, below: str) -> str:
 
 ANY = "any"
 """A path parameter, where it does not matter."""
-_SENT_ANYWAY = ("x-request-id", "psu-ip-address")
 _SHOWN = 3
 
 
@@ -179,9 +181,9 @@ def draft_case(
     if status is None:
         status = next((a.status for a in operation.behaviour.respond if isinstance(a.status, int)), 200)
     where = {name: value for name, value in parameters.items() if value is not None}
-    request = _request(operation, where, schemas, data)
+    request = _request(operation, interface.things, where, schemas, data)
     query = dict(target.query)
-    narrower: dict[str, Any] = {"headers": {"PSU-ID": "anna"}}
+    narrower: dict[str, Any] = _narrow_to_customer(interface.things, data)
     if query:
         request["query"] = {**request.get("query", {}), **query}
     elif "query" in request:
@@ -203,8 +205,15 @@ def draft_case(
     )
 
 
+def _narrow_to_customer(things: Things, data: TestData) -> dict[str, Any]:
+    """The key of `match` that asks for one customer, if the interface names them in a header."""
+    names = [header_name(place.name) for place in things["customer"].sent if place.part == "headers"]
+    customers = list(data.at(Clock().today()).get("psus", {}))
+    return {"headers": {names[0]: customers[0]}} if names and customers else {}
+
+
 def _operation(interface: Interface, method: str, target: Target) -> tuple[Operation, Mapping[str, str | None]]:
-    """The most literal one, and its path parameters, None for those that are left open: `{account-id}`."""
+    """The most literal one, and its path parameters, None for those that are left open: `{id}`."""
     fitting = [
         (operation, parameters)
         for operation in interface.operations.values()
@@ -241,7 +250,9 @@ def _fit(operation: Operation, segments: tuple[str, ...]) -> dict[str, str | Non
     return parameters if any(_takes(alternative, values) for alternative in operation.where) else None
 
 
-def _request(operation: Operation, where: Mapping[str, str], schemas: Schemas, data: TestData) -> dict[str, Any]:
+def _request(
+    operation: Operation, things: Things, where: Mapping[str, str], schemas: Schemas, data: TestData
+) -> dict[str, Any]:
     """A request that the operation's requirements take."""
     required = [constraint for step in operation.require.steps for constraint in step.constraints]
     request: dict[str, Any] = {}
@@ -252,11 +263,13 @@ def _request(operation: Operation, where: Mapping[str, str], schemas: Schemas, d
     if open_ones:
         request["where"] = open_ones
     consents = data.at(Clock().today()).get("consents", {})
-    valid = next((id for id, consent in consents.items() if consent["role"] == "valid"), None)
+    valid = next((id for id, consent in consents.items() if consent["role"] == "authorised"), None)
+    of_consents = {place.name for place in things["consent"].sent if place.part == "headers"}
+    anyway = {REQUEST_ID, *headers_of_customer(things)}
     headers = {
-        header_name(c.place.name): valid if c.place.name == "consent-id" and valid else sample(c.spec)
+        header_name(c.place.name): valid if valid and c.place.name in of_consents else sample(c.spec)
         for c in required
-        if c.place.part == "headers" and c.place.name not in _SENT_ANYWAY and not c.fits(())
+        if c.place.part == "headers" and c.place.name not in anyway and not c.fits(())
     }
     query = {c.place.name: sample(c.spec) for c in required if c.place.part == "query" and not c.fits(())}
     request |= {key: value for key, value in (("headers", headers), ("query", query)) if value}

@@ -11,7 +11,9 @@ from pathlib import Path
 from queue import Queue
 from typing import Protocol
 
+from xs2a_sandbox.bank.domain.documents import frequency_of
 from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.config.readers import seconds as read_seconds
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.features.campaign import bank, judge
@@ -104,6 +106,10 @@ class Campaign:
     tell: Callable[[Progress], None] = lambda progress: None
     note: Callable[[str], None] = lambda text: None
     _stop: threading.Event = field(default_factory=threading.Event)
+    _index: Index = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._index = Index(self.interface)
 
     def run(self, kept: KeptResults) -> Results:
         """Raises UserMistake where the command fails by itself, calls no bank, or nothing could go wrong."""
@@ -248,7 +254,7 @@ class Campaign:
 
     def _session(self, sandbox: bank.SandboxAddresses, number: int, limit: float) -> RunSession:
         folder = self.scratch / f"run-{number}"
-        return RunSession(sandbox, _SESSION.format(number), self.command, limit, folder, self._stop)
+        return RunSession(sandbox, _SESSION.format(number), self.command, limit, folder, self._index, self._stop)
 
     @contextmanager
     def _sandboxes(self) -> Iterator[list[bank.SandboxAddresses]]:
@@ -294,10 +300,10 @@ def _check(first: Observed) -> None:
 
 
 def _frequency(session: RunSession, first: Observed) -> int | None:
-    """The lowest frequencyPerDay of the consents that were used."""
-    used = {id for call in first.seen.calls if (id := call.header("consent-id"))}
+    """The lowest number of uses a day that the consents allow which were used."""
+    used = {id for call in first.seen.calls if (id := call.consent)}
     consents = session.client.collection("consents")
-    return min((int(consents[id].get("frequencyPerDay") or 4) for id in used & consents.keys()), default=None)
+    return min((frequency_of(consents[id]) for id in used & consents.keys()), default=None)
 
 
 def _result(

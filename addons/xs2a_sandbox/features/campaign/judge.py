@@ -16,7 +16,8 @@ _AGAIN = frozenset({408, 425, 429})
 """Refusals after which the same may be asked again."""
 _OF_ALL_ACCOUNTS = frozenset({401, 403, 429})
 """Answers that are about the consent, or the app: no other account would do better."""
-_OF_THE_CONSENT = ("CONSENT_", "TOKEN_")
+_OF_THE_CONSENT = ("consent-", "token-")
+"""How the names of errors begin that are about these."""
 _EARLY = 0.05
 """Seconds by which a wait may be too short: clocks are not that exact."""
 _MORE_CALLS = 10
@@ -153,17 +154,17 @@ def _frequency(case: Case) -> Iterator[str]:
     before, now = _alone(case.learned.first.seen, most), _alone(case.run.seen, most)
     for (operation, path), count in sorted(now.items()):
         if (operation, path) not in before:
-            yield f"{path} is read {count} times without the customer: frequencyPerDay is {most}"
+            yield f"{path} is read {count} times without the customer: the consent allows {most} a day"
 
 
 def _alone(seen: Seen, most: int) -> dict[tuple[str, str], int]:
-    """What is read more often than that without the customer. Few are: only of those the headers are asked for."""
-    reads = [call for call in seen.calls if call.method == "GET"]
+    """What is read more often than that without the customer. Few are: only of those the whole request is asked for."""
+    reads = [call for call in seen.calls if call.is_read]
     often = {place for place, count in Counter((call.operation, call.path) for call in reads).items() if count > most}
     alone = Counter(
         (call.operation, call.path)
         for call in reads
-        if (call.operation, call.path) in often and call.header("consent-id") and call.is_without_customer
+        if (call.operation, call.path) in often and call.consent and not call.has_customer
     )
     return {place: count for place, count in alone.items() if count > most}
 
@@ -173,9 +174,9 @@ def _accounts(case: Case) -> Iterator[str]:
     fault = case.fault
     if fault.operation in (None, SCA) or fault.name.endswith(" expires"):
         return
-    if fault.status in _OF_ALL_ACCOUNTS or (fault.code or "").startswith(_OF_THE_CONSENT):
+    if fault.status in _OF_ALL_ACCOUNTS or fault.name.startswith(_OF_THE_CONSENT):
         return
-    first = [call for call in case.learned.first.seen.of(str(fault.operation)) if call.method == "GET"]
+    first = [call for call in case.learned.first.seen.of(str(fault.operation)) if call.is_read]
     if fault.call is None or fault.call > len(first):
         return
     met = first[fault.call - 1].path

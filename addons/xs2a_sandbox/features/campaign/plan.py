@@ -20,7 +20,6 @@ from xs2a_sandbox.state.faults import SCA_ENDINGS
 RETRY_AFTER = 1
 """Seconds that the bank asks to wait for."""
 _TOO_MANY = 429
-_SAFE = ("GET", "HEAD")
 _CONTENT = ("wrong-shape", "half-json", "html", "empty-lists", "no-next-page", "extra-members")
 ALIKE, IDLE, UNREACHED, BUDGET = "alike", "changes nothing", "not reached", "no time left"
 """Why a fault is left out."""
@@ -86,7 +85,7 @@ class _Point:
 
     @property
     def writes(self) -> bool:
-        return self.call.method not in _SAFE
+        return not self.call.is_read
 
     def fault(
         self, name: str, wish: Mapping[str, Any], rank: int, phase: Phase = "before", **answer: Any
@@ -164,8 +163,8 @@ def _plan_answer(
 
 
 def _expiries(point: _Point, left_out: Counter[str]) -> Iterator[PlannedFault]:
-    for what, header in (("consent", "consent-id"), ("token", "authorization")):
-        if point.call.header(header) is None:
+    for what, is_named in (("consent", point.call.consent), ("token", point.call.header("authorization"))):
+        if not is_named:
             left_out[IDLE] += 2
             continue
         yield point.fault(f"{what} expires", {"expires": what}, 1)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from xs2a_sandbox.bank.expiry import is_expired
+from xs2a_sandbox.cassette.index import Index
 from xs2a_sandbox.config.kinds import CAMPAIGN_FAULT, CAMPAIGN_FINDINGS
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.control.shapes import Document, FaultOrder
@@ -46,6 +48,7 @@ class RunSession:
     command: Command
     seconds: float
     folder: Path
+    index: Index
     stop: threading.Event = field(default_factory=threading.Event)
     client: Client = field(init=False)
     _consents: Mapping[str, Document] = field(default_factory=dict)
@@ -81,7 +84,7 @@ class RunSession:
         ended = self.command.run(variables, self.folder, self.seconds, self.stop)
         counted = self.client.faults()["faults"]
         self.client.clear_faults()
-        seen = look(self.client, self.name, since, payments, self._payments)
+        seen = look(self.client, self.index, self.name, since, payments, self._payments)
         reported = tuple(injected_fault.read_reports(findings))
         hits, approvals = (counted[0]["hits"], counted[0]["seen"]) if counted else (0, 0)
         return Observed(ended, seen, hits, 0 if order else approvals, reported)
@@ -89,5 +92,5 @@ class RunSession:
     def lift(self) -> None:
         """Gives the consents of the test data back what a fault has taken: nobody else could."""
         for id, document in self.client.collection("consents").items():
-            if document.get("consentStatus") == "expired" and id in self._consents:
+            if is_expired(document) and id in self._consents:
                 self.client.put_document("consents", id, self._consents[id])

@@ -7,19 +7,24 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+from xs2a_sandbox.bank.domain.documents import changed_state_of, intent_of
+from xs2a_sandbox.cassette.index import Index, Lookup
+from xs2a_sandbox.cassette.things import SentMessage, Things
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.control.shapes import Document, ExchangeShape, ExchangeSummary
+from xs2a_sandbox.http import Headers, Request, to_json
+from xs2a_sandbox.http.target import split_target
 
 MOST_CALLS = 10_000
 _CANCELLED, _REJECTED = "CANC", "RJCT"
-_PERSONAL = "psu-ip-address"
 
 
 class SeenCall:
     """One request for an operation; the whole of it is asked for when somebody looks."""
 
-    def __init__(self, client: Client, summary: ExchangeSummary, session: str) -> None:
+    def __init__(self, client: Client, summary: ExchangeSummary, session: str, index: Index) -> None:
         self._client = client
+        self._index = index
         self.number = summary["number"]
         self.operation = summary["operation"] or "nothing"
         self.method = summary["method"]
@@ -29,6 +34,11 @@ class SeenCall:
         self.status = summary["status"]
         self.began = datetime.fromisoformat(summary["time"])
         self.ended = self.began + timedelta(milliseconds=summary["milliseconds"])
+
+    @property
+    def is_read(self) -> bool:
+        """True if it changes nothing."""
+        return self._lookup.is_read(self.method)
 
     @cached_property
     def whole(self) -> ExchangeShape:
@@ -52,8 +62,28 @@ class SeenCall:
         return self.whole["answer"].get("body")
 
     @property
-    def is_without_customer(self) -> bool:
-        return self.header(_PERSONAL) is None
+    def consent(self) -> str | None:
+        """The id of the consent that opens to it what it is about."""
+        return self._things.find_used_consent(self._lookup, self._sent)
+
+    @property
+    def has_customer(self) -> bool:
+        return self._things.has_customer(self._sent)
+
+    @property
+    def _lookup(self) -> Lookup:
+        return self._index.find(self.method, split_target(self.target).segments)
+
+    @property
+    def _things(self) -> Things:
+        return self._index.interface.things
+
+    @cached_property
+    def _sent(self) -> SentMessage:
+        sent = self.whole["request"]
+        body = to_json(sent["body"]) if "body" in sent else sent.get("text", "").encode()
+        request = Request(self.method, self.target, Headers((name, value) for name, value in sent["headers"]), body)
+        return SentMessage(request, self._lookup.parameters)
 
 
 def _header(headers: Sequence[Sequence[str]], name: str) -> str | None:
@@ -69,7 +99,7 @@ class Payments:
 
     @classmethod
     def of(cls, payments: Iterable[Document]) -> "Payments":
-        states = [(payment.get("transactionStatus"), payment) for payment in payments]
+        states = [(changed_state_of("payments", payment), payment) for payment in payments]
         return cls(
             _intents(payment for state, payment in states if state != _CANCELLED),
             _intents(payment for state, payment in states if state == _REJECTED),
@@ -110,6 +140,7 @@ def last_number(client: Client) -> int:
 
 def look(
     client: Client,
+    index: Index,
     session: str,
     since: int,
     earlier_payments: frozenset[str],
@@ -119,7 +150,7 @@ def look(
     session that are not `test_data`. Raises UserMistake.
     """
     journal = client.journal(session=session, since=since, limit=MOST_CALLS)
-    calls = tuple(SeenCall(client, exchange, session) for exchange in journal["exchanges"])
+    calls = tuple(SeenCall(client, exchange, session, index) for exchange in journal["exchanges"])
     payments = client.collection("payments")
     made, made_in_session = (
         Payments.of(payment for id, payment in payments.items() if id not in before)
@@ -133,4 +164,4 @@ def payment_ids(client: Client) -> frozenset[str]:
 
 
 def _intents(payments: Iterable[Document]) -> Counter[str]:
-    return Counter(str(payment.get("endToEndIdentification") or "") for payment in payments)
+    return Counter(map(intent_of, payments))

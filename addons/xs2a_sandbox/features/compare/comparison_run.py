@@ -105,7 +105,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
     entries, lacking = _as_sent(tapes, vault, settings, engine) if vault else (entries, frozenset())
     if any(key for tape in tapes for key in tape.keys):
         own = engine.parts.testdata
-        engine.use(testdata=recorded_data(entries, own))
+        engine.use(testdata=recorded_data(entries, own, engine.interface))
         if what := adopt(own, engine.parts.testdata):
             click.echo(f"adopted from the recording: {what}", err=True)
     steps = _recorded_steps(flags, entries, lacking, engine.interface)
@@ -185,16 +185,17 @@ def _recorded_steps(
     flags: ComparisonFlags, entries: Sequence[Exchange], lacking: frozenset[int], interface: Interface
 ) -> list[Step]:
     """The recorded requests that can be sent; says of the others why they are left out."""
+    index = Index(interface)
     steps = [step for position, step in enumerate(recorded_steps.of_entries(entries)) if position not in lacking]
     if lacking:
         click.echo(_LACKING.format(say_count(len(lacking), "request")), err=True)
     if flags.against == "sandbox":
-        steps = _without(steps, recorded_steps.page_visits(steps, Index(interface)), _PAGES, "request")
+        steps = _without(steps, recorded_steps.page_visits(steps, index), _PAGES, "request")
     if not flags.bank or flags.allow_writes:
         return steps
     if flags.against == "recording":
-        return _without(steps, recorded_steps.outdated_reads(steps), _OUTDATED, "read")
-    return _without(steps, recorded_steps.about_spared_writes(steps), _ORPHANS, "request")
+        return _without(steps, recorded_steps.outdated_reads(steps, index), _OUTDATED, "read")
+    return _without(steps, recorded_steps.about_spared_writes(steps, index), _ORPHANS, "request")
 
 
 def _without(steps: Sequence[Step], left_out: Sequence[Step], text: str, noun: str) -> list[Step]:

@@ -12,9 +12,9 @@ from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.amend import EVERY
 from xs2a_sandbox.cassette.evaluation.expressions import is_plain
 from xs2a_sandbox.cassette.index import Index
-from xs2a_sandbox.compare.diff import IDENTIFIERS, by_key
+from xs2a_sandbox.cassette.things import Things
+from xs2a_sandbox.compare.diff import by_key
 from xs2a_sandbox.compare.reports.report import NOT_SHOWN, UNKNOWN, ComparedExchange, Finding, Report, make_printable
-from xs2a_sandbox.compare.states import STATES
 from xs2a_sandbox.documents.files import replace_file
 from xs2a_sandbox.documents.json_pointer import Pointer, at_pointer, parse_pointer, pointer_text
 from xs2a_sandbox.documents.yaml_writer import survives, yaml_text
@@ -131,7 +131,7 @@ class _Answered:
     def __init__(self, exchange: ComparedExchange, index: Index, redacted: bool = False) -> None:
         if exchange.bank is None or exchange.sandbox is None:
             raise ValueError("only one side has answered")
-        self.exchange, self._redacted = exchange, redacted
+        self.exchange, self._redacted, self._things = exchange, redacted, index.interface.things
         self.bank, self.sandbox = exchange.bank, exchange.sandbox
         self.mine = content.read(self.bank.answer_body)
         self.ours = content.read(self.sandbox.answer_body)
@@ -208,7 +208,7 @@ class _Answered:
         place, bank_place = finding.pointer or (), finding.bank_pointer or ()
         (mine,) = at_pointer(self.mine.value, _texts(bank_place))
         (ours,) = at_pointer(self.ours.value, _texts(place))
-        aligned = by_key(mine, ours, str, lambda one, other: 0.0)
+        aligned = by_key(mine, ours, self._things.keys, str, lambda one, other: 0.0)
         if aligned is None or aligned.bank_only or aligned.sandbox_only:
             return
         self._orders[place] = bank_place
@@ -258,7 +258,7 @@ class _Answered:
         name = str(place[-1]) if place else ""
         if finding.kind == "state":
             self._leave(finding, "the sandbox has no such change of state")
-        elif name in IDENTIFIERS and mine and ours:
+        elif name in self._things.identifiers and mine and ours:
             self._leave(finding, "each side has a name of its own for it")
         elif finding.kind == "drift" and mine == ours:
             self._leave(finding, "both say so: it is the schema that has to be mended")
@@ -273,7 +273,7 @@ class _Answered:
         elif ours and (not mine or finding.kind == "element-extra"):
             yield Change("remove", self._now(place, bank_place), None)
         elif mine and ours:
-            test = _json(ours[0]) if name in STATES and isinstance(ours[0], str) else ""
+            test = _json(ours[0]) if name in self._things.states and isinstance(ours[0], str) else ""
             yield Change("replace", self._now(place, bank_place), mine[0], self._entries(place, bank_place), test)
         else:
             self._leave(finding, "it is not shown where")
@@ -309,8 +309,8 @@ class _Answered:
         `entries` are those of the two sides that the value is for.
         """
         names = {f"path{_step(name)}": text for name, text in self.parameters.items()}
-        names |= _identifiers(self.mine.value, self.ours.value, "answer.body")
-        names |= _identifiers(*entries, "entry") if entries else {}
+        names |= _identifiers(self.mine.value, self.ours.value, "answer.body", self._things)
+        names |= _identifiers(*entries, "entry", self._things) if entries else {}
         expressions = {text: where for where, text in names.items() if isinstance(text, str) and len(text) >= _SHORTEST}
         return _replace(value, self.bank.bank.rstrip("/"), expressions, not self._redacted)
 
@@ -465,11 +465,12 @@ def _find_values(value: Any, path: Sequence[str]) -> Iterator[Any]:
             yield from _find_values(below, path[1:])
 
 
-def _identifiers(mine: Any, ours: Any, root: str) -> dict[str, Any]:
+def _identifiers(mine: Any, ours: Any, root: str, things: Things) -> dict[str, Any]:
     """The names that the bank gives, by the expression for the sandbox's name of the same."""
     if not isinstance(mine, dict) or not isinstance(ours, dict):
         return {}
-    return {f"{root}{_step(name)}": mine[name] for name in mine.keys() & ours.keys() & (IDENTIFIERS | {"iban"})}
+    names = things.identifiers.union(things["account"].key)
+    return {f"{root}{_step(name)}": mine[name] for name in mine.keys() & ours.keys() & names}
 
 
 def _step(name: str) -> str:

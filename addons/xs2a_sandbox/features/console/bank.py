@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, PAYMENT, REMOVED, SCA, Machine
-from xs2a_sandbox.compare.states import STATES
+from xs2a_sandbox.bank.domain.documents import describe, state_of
+from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, OVER, PAYMENT, REMOVED, SCA, Machine
+from xs2a_sandbox.cassette.things import Naming, Things
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.features.console.visit import ConsoleVisit
 from xs2a_sandbox.http import Response
@@ -19,17 +20,20 @@ _COLLECTIONS = (
     ("Signing baskets", "baskets"),
     ("Authorisations", "authorisations"),
     ("Accounts", "accounts"),
-    ("Card accounts", "cardAccounts"),
+    ("Cards", "cards"),
     ("Customers", "psus"),
 )
 _MACHINES: Mapping[str, Machine] = {"consents": CONSENT, "payments": PAYMENT, "baskets": BASKET, "authorisations": SCA}
-_DECISIONS = (("approve", "finalised"), ("decline", "failed"), ("timeout", "failed"), ("error", "failed"))
+_THINGS = {"consents": "consent", "payments": "payment", "baskets": "basket", "authorisations": "authorisation"}
+_DECISIONS = (("approve", "succeed"), ("decline", "fail"), ("timeout", "fail"), ("error", "fail"))
+"""The decisions of a payment user, each with the event that it is."""
 VERBS = {
     "authorised by all": "approve",
     "authorised by all, for later": "approve for later",
     "authorised by some": "approve in part",
     "refused": "reject",
-    "validUntil passes": "expire",
+    OVER: "expire",
+    "withdrawn by the customer": "withdraw",
     "delete, kept": "revoke",
     "settled": "settle",
     "credited": "credit",
@@ -48,19 +52,14 @@ _TIMELINE = 50
 
 @dataclass(frozen=True, slots=True)
 class TimelineStep:
-    """An exchange in the life of a document: the states that its answer told, and the links that it gave."""
+    """An exchange in the life of a document: the states that its answer told, and the links that it gave; `page` is
+    where the payment user decides, if the answer leads there.
+    """
 
     exchange: Mapping[str, Any]
     states: tuple[tuple[str, str], ...]
     links: tuple[tuple[str, str], ...]
-
-    @property
-    def page(self) -> str | None:
-        """The page on which the payment user decides, if the answer leads there."""
-        return next((href for name, href in self.links if name in _USERS and _PAGE.match(href)), None)
-
-
-_USERS = ("scaRedirect", "scaOAuth")
+    page: str | None
 
 
 async def bank(visit: ConsoleVisit) -> Response:
@@ -90,7 +89,9 @@ async def document(visit: ConsoleVisit) -> Response:
         except Refused as refused:
             problem = str(refused)
     kept = await visit.ask("GET", f"state/{path}")
-    machine, status = _MACHINES.get(collection), _status(kept)
+    machine, status = _MACHINES.get(collection), _state(collection, kept)
+    naming = _things(visit)[_THINGS.get(collection, "")]
+    word = visit.sandbox.banks.default.interface.states.word(naming.name, status)
     authorisations = await visit.ask("GET", "state/authorisations")
     steps = await _timeline(visit, id)
     pages = [step.page for step in steps if step.page]
@@ -101,7 +102,7 @@ async def document(visit: ConsoleVisit) -> Response:
         problem=problem,
         collection=collection,
         id=id,
-        details=", ".join(_words(collection, kept)) if isinstance(kept, dict) else "",
+        details=", ".join(describe(collection, kept)) if isinstance(kept, dict) else "",
         document=kept,
         machine=machine.name if machine else "",
         states=_states(machine, status) if machine else (),
@@ -114,7 +115,7 @@ async def document(visit: ConsoleVisit) -> Response:
             if document.get("resource") == id
         ],
         steps=steps,
-        has_moved_since=bool(steps) and machine is not None and not _tells(steps, machine, status),
+        has_moved_since=bool(steps) and machine is not None and not _tells(steps, naming, word),
     )
 
 
@@ -133,6 +134,7 @@ async def documents_in(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> list
 
 async def _timeline(visit: ConsoleVisit, id: str) -> list[TimelineStep]:
     """The exchanges that name a document, oldest first."""
+    things = _things(visit)
     listed = await visit.ask("GET", f"journal?{urlencode({'text': id, 'limit': _TIMELINE})}")
     steps = []
     for entry in listed["exchanges"]:
@@ -140,55 +142,49 @@ async def _timeline(visit: ConsoleVisit, id: str) -> list[TimelineStep]:
             answer = (await visit.ask("GET", f"journal/{entry['number']}?plain=true"))["answer"]
         except Refused:
             continue  # it has gone meanwhile
-        body = answer.get("body")
-        members = body if isinstance(body, dict) else {}
-        steps.append(TimelineStep(entry, tuple(_reported_states(members)), tuple(_links(members))))
+        body, pages = answer.get("body"), things.pages
+        links = tuple(_hrefs(body, pages))
+        page = next((href for name, href in links if name in pages and _PAGE.match(href)), None)
+        steps.append(TimelineStep(entry, tuple(_reported_states(body, things)), links, page))
     return steps
 
 
-def _reported_states(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield from ((name, state) for name, state in body.items() if name in STATES and isinstance(state, str))
+def _things(visit: ConsoleVisit) -> Things:
+    return visit.sandbox.banks.default.interface.things
 
 
-def _links(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The links of an answer, whatever the member is called that holds them."""
-    for name, links in body.items():
-        if name.startswith("_") and isinstance(links, dict):
-            for relation, link in links.items():
-                if isinstance(link, dict) and isinstance(href := link.get("href"), str):
-                    yield relation, href
+def _reported_states(body: Any, things: Things) -> Iterator[tuple[str, str]]:
+    """The states that an answer tells, each with the member that does."""
+    told = [(naming.state.name, naming.state_in(body)) for naming in things.with_states if naming.state]
+    yield from dict.fromkeys((name, state) for name, state in told if state)
 
 
-def _tells(steps: list[TimelineStep], machine: Machine, status: str) -> bool:
+def _hrefs(body: Any, pages: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The links of an answer, wherever outside of lists, and the addresses of `pages`."""
+    for name, value in body.items() if isinstance(body, dict) else ():
+        if isinstance(value, dict) and isinstance(href := value.get("href"), str):
+            yield name, href
+        elif name in pages and isinstance(value, str):
+            yield name, value
+        else:
+            yield from _hrefs(value, pages)
+
+
+def _tells(steps: list[TimelineStep], naming: Naming, status: str | None) -> bool:
     """Tells if the last answer that told a state of this kind told this one."""
-    member = PAYMENT.name if machine is BASKET else machine.name
+    member = naming.state.name if naming.state else ""
     states = [state for step in steps for name, state in step.states if name == member]
     return not states or states[-1] == status
 
 
-def _status(document: Any) -> str:
-    names = ("scaStatus", "consentStatus", "transactionStatus", "role")
-    members = document if isinstance(document, dict) else {}
-    return next((str(members[name]) for name in names if members.get(name)), "")
+def _state(collection: str, document: Any) -> str:
+    return state_of(collection, document) if isinstance(document, dict) else ""
 
 
 def _row(collection: str, id: str, document: Any) -> dict[str, str]:
     """An entry of a list: what somebody knows a document by."""
     members = document if isinstance(document, dict) else {}
-    return {"id": id, "status": _status(members), "details": ", ".join(_words(collection, members))}
-
-
-def _words(collection: str, document: Mapping[str, Any]) -> Iterator[str]:
-    if collection == "consents":
-        yield from (str(account) for account in document.get("accounts", ()))
-        if until := document.get("validUntil"):
-            yield f"until {until}"
-    elif collection == "authorisations":
-        yield from (str(document[name]) for name in ("family", "resource", "approach", "psuId") if document.get(name))
-    else:
-        yield from (str(document[name]) for name in ("name", "product", "creditorName") if document.get(name))
-    amounts = [document.get("instructedAmount"), *(b.get("balanceAmount") for b in document.get("balances", ())[:1])]
-    yield from (f"{amount['amount']} {amount['currency']}" for amount in amounts if isinstance(amount, dict))
+    return {"id": id, "status": state_of(collection, members), "details": ", ".join(describe(collection, members))}
 
 
 def _states(machine: Machine, status: str) -> list[tuple[str, bool, tuple[str, ...]]]:
@@ -203,6 +199,8 @@ def _states(machine: Machine, status: str) -> list[tuple[str, bool, tuple[str, .
 def _happenings(collection: str, machine: Machine, status: str) -> list[tuple[str, str, str]]:
     """The events that can happen to a document from here on: each, in a word, and the state that it leads to."""
     if collection == "authorisations":
-        return [] if status in machine.final else [(event, event, to) for event, to in _DECISIONS]
+        leads = {transition.event: transition.to for transition in SCA.transitions}
+        led = [(decision, decision, leads[event]) for decision, event in _DECISIONS]
+        return [] if status in machine.final else led
     events = [(t.event, VERBS.get(t.event, t.event), t.to) for t in machine.transitions if status in t.states]
     return sorted(events, key=lambda event: (event[1] != "approve", event[2] == REMOVED))

@@ -59,7 +59,7 @@ def _describe(sent: Mapping[str, str]) -> dict[str, Any]:
     for line in filter(None, map(str.strip, sent["headers"].splitlines())):
         name, colon, value = line.partition(":")
         if not colon:
-            raise body_invalid(f"headers must be lines such as Consent-ID: 123, not {line[:80]}")
+            raise body_invalid(f"headers must be lines such as Accept: text/html, not {line[:80]}")
         described["headers"].setdefault(name.strip(), []).append(value.strip())
     if sent["body"]:
         described["body"] = sent["body"]

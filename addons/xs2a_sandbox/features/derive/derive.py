@@ -29,6 +29,7 @@ from xs2a_sandbox.features.derive.generated_file import DerivedFile, Value, body
 from xs2a_sandbox.features.derive.infer_match import make_recorded_request, present_parts, rules
 from xs2a_sandbox.features.derive.recorded_answer import BODIES, only_bytes, write_answer
 from xs2a_sandbox.features.derive.routes import LeftOut, RoutedExchange, Routes, by_route, read, slug
+from xs2a_sandbox.features.derive.telling_headers import TellingHeaders, telling_headers
 from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.recording.har_log import RAW, raw_files
 from xs2a_sandbox.redaction.allowlist import is_kept_segment
@@ -141,7 +142,8 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
     left_out: list[LeftOut] = []
     exchanges, tokens = read(directory, Routes(interface), left_out)
     bodies: dict[str, bytes] = {}
-    made = [rule for group in by_route(exchanges, left_out) for rule in _rules(group, tokens, bodies)]
+    telling = telling_headers(interface)
+    made = [rule for group in by_route(exchanges, left_out) for rule in _rules(group, tokens, telling, bodies)]
     existing = _read_existing(cassettes)
     kept = [rule for file in existing for rule in file.kept]
     made = _beside(made, existing, interface.operations if interface else {}, left_out)
@@ -206,7 +208,9 @@ def _run(file: Path) -> str:
     return file.name.partition(".")[0]
 
 
-def _rules(group: Sequence[RoutedExchange], tokens: Mapping[str, int], bodies: dict[str, bytes]) -> Iterator[_Made]:
+def _rules(
+    group: Sequence[RoutedExchange], tokens: Mapping[str, int], telling: TellingHeaders, bodies: dict[str, bytes]
+) -> Iterator[_Made]:
     """Rules without their ids, in the order of what each asks for: that does not change with the next run."""
     answers = [write_answer(recorded.entry, bodies) for recorded in group]
     requests = [
@@ -217,13 +221,14 @@ def _rules(group: Sequence[RoutedExchange], tokens: Mapping[str, int], bodies: d
             recorded.entry.headers,
             recorded.entry.body,
             write_exactly(answer),
+            telling,
             run=recorded.file,
             day=recorded.entry.time.astimezone(UTC).date(),
         )
         for recorded, answer in zip(group, answers, strict=True)
     ]
     match = {"method": group[0].route.method, "path": group[0].route.path}
-    made = rules(match, requests, answers, tokens)
+    made = rules(match, requests, answers, tokens, telling)
     for rule, positions, replaced in sorted(made, key=lambda row: write_exactly(present_parts(row[0]["match"]))):
         yield _Made(
             rule, tuple(group[position] for position in positions), tuple(group[position] for position in replaced)

@@ -20,7 +20,8 @@ from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.bank.recorded_data import recorded_data
 from xs2a_sandbox.bundled import NO_DIALECTS, bundled, dialects
 from xs2a_sandbox.cassette import Interface
-from xs2a_sandbox.cassette.dialect import layers
+from xs2a_sandbox.cassette.dialect import layers, shapes
+from xs2a_sandbox.cassette.dialect.authorisation import SECTION
 from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA
 from xs2a_sandbox.cassette.schema_names import answer_schemas
 from xs2a_sandbox.compare.states import Thing
@@ -34,20 +35,18 @@ from xs2a_sandbox.features.derive.learned_options import learn_options
 from xs2a_sandbox.features.derive.learning.as_recorded import RecordedRule, as_recorded
 from xs2a_sandbox.features.derive.learning.by_effects import MAKES, by_effects
 from xs2a_sandbox.features.derive.learning.changes import OperationChange, change
-from xs2a_sandbox.features.derive.learning.courses import StateSequences, courses
+from xs2a_sandbox.features.derive.learning.courses import Arrows, StateSequences, courses
 from xs2a_sandbox.features.derive.learning.errors import LearnedErrors, learn_errors
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange, recognise_exchanges
 from xs2a_sandbox.features.derive.null_members import null_members
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed, rehearse
-from xs2a_sandbox.http import body
-from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.recording.tape import Tape
 
 DIALECT = "dialect.yaml"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _MACHINES: Mapping[Thing, Any] = {"consent": CONSENT, "payment": PAYMENT, "basket": BASKET, "authorisation": SCA}
-_BEGINNINGS: Mapping[Thing, str] = {"consent": "received", "payment": "RCVD", "basket": "RCVD"}
+_BEGINNINGS: Mapping[Thing, str] = {"consent": "awaiting", "payment": "RCVD", "basket": "RCVD"}
 _WIDTH = 116
 _MOST_PLACES = 8
 _SAID = ("respond", "answers")
@@ -99,6 +98,7 @@ class _Draft:
     nearness: Nearness
     exchanges: Sequence[RecognisedExchange]
     options: Mapping[str, tuple[Mapping[str, Any], Sequence[str]]] = field(default_factory=dict)
+    authorisation: tuple[Mapping[str, Any], Sequence[str]] = ({}, ())
     operations: dict[str, OperationChange] = field(default_factory=dict)
     errors: LearnedErrors = field(default_factory=LearnedErrors)
     data: TestData | None = None
@@ -147,13 +147,14 @@ def derive_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
 
 
 def _draft(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schemas) -> _Draft:
-    exchanges = recognise_exchanges(tape.places, tape.entries, interface.operations.values())
+    exchanges = recognise_exchanges(tape.places, tape.entries, interface)
     _check_one_bank(tape, exchanges)
     draft = _Draft(interface.dialect, nearness, exchanges)
-    learned_courses = courses(exchanges, {thing: machine.arrows for thing, machine in _MACHINES.items()}, _BEGINNINGS)
+    learned_courses = courses(exchanges, *_documented_states(interface))
     learned = learn_options(exchanges, interface, learned_courses)
-    draft.options, draft.unknown = learned.options, list(learned.unknown)
-    draft.data = _data(tape, draft)
+    draft.options, draft.authorisation = learned.options, learned.authorisation
+    draft.unknown = list(learned.unknown)
+    draft.data = _data(tape, draft, interface)
     _learn_operations(draft, interface, learned_courses, schemas)
     _leave_unreadable(draft, schemas)
     _keep_usual(draft, tape, schemas, learned_courses)
@@ -170,6 +171,19 @@ def _draft(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schema
     draft.unknown += [text for made in draft.operations.values() for text in made.unknown]
     draft.unknown += [*learned_courses.unknown, *_describe_unlike(exchanges, draft.rehearsed)]
     return draft
+
+
+def _documented_states(interface: Interface) -> tuple[Mapping[Thing, Arrows], Mapping[Thing, str]]:
+    """The arrows of the state machines, and the states that things begin in, in the words of the dialect."""
+
+    def word(thing: Thing, state: str) -> str:
+        return str(interface.states.word(thing, state))
+
+    arrows = {
+        thing: {(word(thing, before), word(thing, after)) for before, after in machine.arrows}
+        for thing, machine in _MACHINES.items()
+    }
+    return arrows, {thing: word(thing, state) for thing, state in _BEGINNINGS.items()}
 
 
 def check_name(name: str, places: Iterable[Path], hint: str = "") -> None:
@@ -226,7 +240,7 @@ def _check_one_bank(tape: Tape, exchanges: Sequence[RecognisedExchange]) -> None
 
 def _nearness(name: str, interface: Interface, tape: Tape, schemas: Schemas) -> Nearness:
     counted: Counter[str] = Counter()
-    for exchange in recognise_exchanges(tape.places, tape.entries, interface.operations.values()):
+    for exchange in recognise_exchanges(tape.places, tape.entries, interface):
         if exchange.operation is None:
             continue
         status = exchange.entry.status
@@ -243,12 +257,13 @@ def _nearness(name: str, interface: Interface, tape: Tape, schemas: Schemas) -> 
 
 
 def _learn_operations(draft: _Draft, interface: Interface, learned_courses: StateSequences, schemas: Schemas) -> None:
+    templates = shapes.templates(interface.sections)
     makers = {id: exchange for exchange in draft.exchanges for id in exchange.made.values()}
     for operation in interface.operations.values():
         own = [exchange for exchange in draft.exchanges if exchange.operation is operation]
         if own:
             draft.operations[operation.id] = change(
-                operation, own, makers, collect_handlers(), learned_courses, schemas
+                operation, own, makers, collect_handlers(), learned_courses, schemas, templates
             )
 
 
@@ -284,9 +299,7 @@ def _make_by_effects(draft: _Draft, interface: Interface, rehearsed: Sequence[Re
                 reason = f"the handler {operation.behaviour.handler} refuses what was asked with {outcome.error}"
                 made.unknown.append(f"{exchange.request} ({exchange.place}): {reason}, so effects answer in its place")
         options, _ = draft.options.get(operation.behaviour.handler, ({}, ()))
-        made.value = by_effects(
-            operation, made.value, [exchange for exchange, _ in pairs], interface.operations, options.get("ids")
-        )
+        made.value = by_effects(operation, made.value, [exchange for exchange, _ in pairs], options.get("ids"))
 
 
 def _is(exchange: RecognisedExchange, id: str) -> bool:
@@ -296,7 +309,7 @@ def _is(exchange: RecognisedExchange, id: str) -> bool:
 def _find_unsaid(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehearsed]) -> list[RecognisedExchange]:
     """The exchanges that change nothing, and that the dialect answers otherwise."""
     pairs = zip(exchanges, rehearsed, strict=True)
-    changes = [exchange for exchange in exchanges if exchange.operation and exchange.entry.method != "GET"]
+    changes = [exchange for exchange in exchanges if exchange.operation and not exchange.reads]
     return [
         exchange for exchange, outcome in pairs if exchange.succeeded and outcome.unlike and exchange not in changes
     ]
@@ -320,7 +333,7 @@ def _answer_as_recorded(draft: _Draft, tape: Tape, schemas: Schemas, learned_cou
 
 
 def _consents(exchanges: Sequence[RecognisedExchange]) -> set[str]:
-    return {exchange.made["consentId"] for exchange in exchanges if "consentId" in exchange.made}
+    return {exchange.made["consent"] for exchange in exchanges if "consent" in exchange.made}
 
 
 def _learn_errors(draft: _Draft, interface: Interface, rehearsed: Sequence[Rehearsed]) -> None:
@@ -353,13 +366,13 @@ def _describe_unlike(exchanges: Sequence[RecognisedExchange], rehearsed: Sequenc
 
 _FILLED = {
     "bic": "NOTKNOWNXXX",
-    "referenceDate": "{{ today() }}",
-    "bookingDate": "{{ today() }}",
-    "valueDate": "{{ today() }}",
-    "lastActionDate": "{{ today() }}",
-    "validUntil": "{{ today(90) }}",
-    "recurringIndicator": True,
-    "frequencyPerDay": 4,
+    "reference_date": "{{ today() }}",
+    "booked_on": "{{ today() }}",
+    "value_on": "{{ today() }}",
+    "last_action_on": "{{ today() }}",
+    "valid_until": "{{ today(90) }}",
+    "recurring": True,
+    "frequency": 4,
     "creditorAccount": {"bban": "-"},
     "debtorAccount": {"bban": "-"},
 }
@@ -367,9 +380,9 @@ _FILLED = {
 _MOST_TRIES = 1000
 
 
-def _data(tape: Tape, draft: _Draft) -> TestData | None:
+def _data(tape: Tape, draft: _Draft, interface: Interface) -> TestData | None:
     """The customers and accounts that the recording shows, as far as test data can say them."""
-    recorded = recorded_data(tape.entries, TestData({}, ()))
+    recorded = recorded_data(tape.entries, TestData({}, ()), interface)
     collections: dict[str, dict[str, Any]] = {}
     for name, entries in recorded.collections.items():
         for id, entry in entries.items():
@@ -378,33 +391,29 @@ def _data(tape: Tape, draft: _Draft) -> TestData | None:
             else:
                 collections.setdefault(name, {})[id] = fitting
     if not any(tape.keys):
-        credentials = _credentials(tape.entries)
+        credentials = _credentials(draft.exchanges)
         for psu in collections.get("psus", {}).values():
             psu |= credentials
     accounts = collections.get("accounts", {})
     for consent in collections.get("consents", {}).values():
-        consent["accounts"] = [iban for iban in consent["accounts"] if iban in accounts]
+        consent["accounts"] = [id for id in consent["accounts"] if id in accounts]
     return TestData(collections, ()) if accounts else None
 
 
-def _credentials(entries: Sequence[Exchange]) -> dict[str, str]:
+def _credentials(exchanges: Sequence[RecognisedExchange]) -> dict[str, str]:
     """The password and the one-time password that were taken, of a recording that hides none."""
     credentials: dict[str, str] = {}
-    for entry in entries:
-        sent = body.read(entry.body).value if entry.status < 300 else None
-        if isinstance(sent, dict):
-            data = sent.get("psuData")
-            if isinstance(data, dict) and isinstance(data.get("password"), str):
-                credentials["password"] = data["password"]
-            if isinstance(sent.get("scaAuthenticationData"), str):
-                credentials["otp"] = sent["scaAuthenticationData"]
+    for exchange in exchanges:
+        for name in ("password", "otp") if exchange.entry.status < 300 else ():
+            if isinstance(secret := exchange.take(name), str):
+                credentials[name] = secret
     return credentials
 
 
 def _as_test_data(name: str, id: str, entry: Mapping[str, Any]) -> dict[str, Any] | None:
     """The entry with all that test data must have, and without what they cannot hold; None if it is itself that."""
     schema = bundled_schema("testdata")
-    document: Any = {"testdata": 1, name: {id: deepcopy(_without_nulls(entry))}}
+    document: Any = {"testdata": 2, name: {id: deepcopy(_without_nulls(entry))}}
     for _ in range(_MOST_TRIES):
         complaint = next(iter(schema.complaints(document)), None)
         if complaint is None:
@@ -426,7 +435,7 @@ def _as_test_data(name: str, id: str, entry: Mapping[str, Any]) -> dict[str, Any
 def _balances(account: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The balances of an account whose own were not asked for: enough for the payments that follow."""
     amount = {"currency": account.get("currency", "EUR"), "amount": "10000.00"}
-    return [{"balanceType": "interimAvailable", "balanceAmount": amount, "referenceDate": "{{ today() }}"}]
+    return [{"type": "ITAV", "amount": amount, "reference_date": "{{ today() }}"}]
 
 
 def _without_nulls(value: Any) -> Any:
@@ -487,6 +496,8 @@ def _cassette(draft: _Draft) -> dict[str, Any]:
         "errors": {name: value for name, (value, _) in draft.errors.errors.items()},
     }
     cassette: dict[str, Any] = {"cassette": 1, "extends": draft.base}
+    if draft.authorisation[0]:
+        cassette[SECTION] = draft.authorisation[0]
     if changes := {name: value for name, value in changes.items() if value}:
         cassette["changes"] = changes
     if draft.errors.every is not None:
@@ -500,6 +511,9 @@ def _files(name: str, draft: _Draft, interface: Interface, tape: Tape) -> dict[s
     text = "".join(f"# {line}\n" if line else "#\n" for line in _head(name, draft, tape))
     bank = str(Origin.parse(tape.entries[0].bank)) if tape.entries[0].bank else "the bank"
     text += yaml_text({"cassette": 1, "title": f"{name}, as {bank} was recorded", "extends": draft.base})
+    authorisation, places = draft.authorisation
+    if authorisation:
+        text += f"\n{_comment(places, '')}{yaml_text({SECTION: authorisation})}"
     sections: dict[str, dict[str, tuple[Mapping[str, Any], str, Sequence[str]]]] = {
         "options": {id: (value, "", places) for id, (value, places) in draft.options.items()},
         "operations": dict(_operations(draft, interface)),
@@ -515,7 +529,7 @@ def _files(name: str, draft: _Draft, interface: Interface, tape: Tape) -> dict[s
     files = {DIALECT: text}
     if draft.data:
         head = "# What the recording shows of the bank's customers and accounts.\n"
-        files[TESTDATA] = head + yaml_text({"testdata": 1, **_make_plain(draft.data.collections)})
+        files[TESTDATA] = head + yaml_text({"testdata": 2, **_make_plain(draft.data.collections)})
     return files
 
 

@@ -5,7 +5,7 @@ matchers provably exclude each other.
 """
 
 import re
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -19,6 +19,7 @@ from xs2a_sandbox.documents.formats import FORMATS
 from xs2a_sandbox.documents.json_pointer import pointer_text
 from xs2a_sandbox.documents.yaml_writer import write_exactly
 from xs2a_sandbox.errors import BankError
+from xs2a_sandbox.features.derive.telling_headers import TellingHeaders
 from xs2a_sandbox.http import Headers, body_members
 from xs2a_sandbox.http.body_members import Member
 from xs2a_sandbox.http.messages import is_field_value
@@ -27,21 +28,6 @@ from xs2a_sandbox.http.target import split_target
 
 Tokens = Mapping[str, int]
 """Texts that the bank has brought up, with the number of the exchange."""
-
-ALWAYS = {"consent-id": "Consent-ID"}
-WHERE_THEY_DIFFER = {
-    name.lower(): name
-    for name in (
-        "Accept", "Accept-Language", "Content-Type", "PSU-Corporate-ID", "PSU-Corporate-ID-Type", "PSU-ID",
-        "PSU-ID-Type", "TPP-Decoupled-Preferred", "TPP-Explicit-Authorisation-Preferred", "TPP-Redirect-Preferred",
-        "TPP-Rejection-NoFunds-Preferred",
-    )
-}  # fmt: skip
-WHERE_THEY_LACK = {
-    name.lower(): name for name in ("PSU-IP-Address", "TPP-Nok-Redirect-URI", "TPP-Redirect-URI", "X-Request-ID")
-}
-"""Headers whose values say nothing; that one is missing does."""
-_HEADERS = ALWAYS | WHERE_THEY_DIFFER | WHERE_THEY_LACK
 
 _OWN_WORDS = re.compile(
     "endToEnd(Id|Identification)|instructionId(entification)?|(x-?)?request-?id|correlation-?id"
@@ -87,6 +73,7 @@ def make_recorded_request(
     headers: Headers,
     body: bytes,
     answer: str,
+    telling: TellingHeaders,
     *,
     run: int = 0,
     day: date = date.min,
@@ -97,7 +84,7 @@ def make_recorded_request(
     for name, value in split_target(target).query:
         if len(name) <= _LONGEST_NAME:
             places[RequestPart("query", name)] = (*places.get(RequestPart("query", name), ()), value)
-    for name in _HEADERS:
+    for name in telling.names:
         if values := tuple(filter(is_field_value, headers.all(name))):
             # The boundary of a multipart body is made up for each request.
             places[RequestPart("headers", name)] = tuple(map(without_boundary, values))
@@ -112,7 +99,11 @@ def _is_signed(place: RequestPart, values: tuple[Any, ...]) -> bool:
 
 
 def rules(
-    match: Mapping[str, Any], requests: Sequence[RecordedRequest], answers: Sequence[Any], tokens: Tokens
+    match: Mapping[str, Any],
+    requests: Sequence[RecordedRequest],
+    answers: Sequence[Any],
+    tokens: Tokens,
+    telling: TellingHeaders,
 ) -> Iterator[tuple[dict[str, Any], list[int], list[int]]]:
     """Rules without ids, in the order of the first request that each is for.
 
@@ -121,7 +112,7 @@ def rules(
     answers as a sequence; that of the newest run counts.
     """
     alike: dict[str, list[int]] = {}
-    matches = tell_apart(requests, tokens)
+    matches = tell_apart(requests, tokens, telling)
     for position, distinction in enumerate(matches):
         alike.setdefault(write_exactly(distinction), []).append(position)
     for positions in alike.values():
@@ -157,17 +148,14 @@ def present_parts(match: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tell_apart(
-    requests: Sequence[RecordedRequest], tokens: Tokens, always: Collection[str] = ALWAYS
+    requests: Sequence[RecordedRequest], tokens: Tokens, telling: TellingHeaders
 ) -> list[dict[str, dict[str, Any]]]:
-    """The `where`, `query`, `headers` and `body` of each request; the same for those that are alike.
-
-    `always` are headers, in lower case, whose values count even where they are the same in all requests.
-    """
-    places = _telling(requests, always)
-    modes = {place: _mode(place, requests, tokens) for place in places}
+    """The `where`, `query`, `headers` and `body` of each request; the same for those that are alike."""
+    places = _telling(requests, telling)
+    modes = {place: _mode(place, requests, tokens, telling) for place in places}
     kinds = {place: _kinds(place, requests) for place in places}
     while True:
-        matches = [_match(request, modes, kinds) for request in requests]
+        matches = [_match(request, modes, kinds, telling) for request in requests]
         alike: dict[str, list[RecordedRequest]] = {}
         for request, match in zip(requests, matches, strict=True):
             alike.setdefault(write_exactly(match), []).append(request)
@@ -229,21 +217,21 @@ def _spellings(steps: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield from spellings
 
 
-def _telling(requests: Sequence[RecordedRequest], always: Collection[str]) -> list[RequestPart]:
+def _telling(requests: Sequence[RecordedRequest], telling: TellingHeaders) -> list[RequestPart]:
     """The places in the order in which they are first seen, without the headers that say nothing here."""
     places = list(dict.fromkeys(place for request in requests for place in request.places))
-    return [place for place in places if place.part != "headers" or _header_tells(place, requests, always)]
+    return [place for place in places if place.part != "headers" or _header_tells(place, requests, telling)]
 
 
-def _header_tells(place: RequestPart, requests: Sequence[RecordedRequest], always: Collection[str]) -> bool:
-    if place.name in always:
+def _header_tells(place: RequestPart, requests: Sequence[RecordedRequest], telling: TellingHeaders) -> bool:
+    if place.name in telling.always:
         return True
     values = {request.places.get(place, ()) for request in requests}
-    return () in values and len(values) > 1 if place.name in WHERE_THEY_LACK else len(values) > 1
+    return () in values and len(values) > 1 if place.name in telling.present else len(values) > 1
 
 
-def _mode(place: RequestPart, requests: Sequence[RecordedRequest], tokens: Tokens) -> Mode:
-    if place.name in WHERE_THEY_LACK and place.part == "headers":
+def _mode(place: RequestPart, requests: Sequence[RecordedRequest], tokens: Tokens, telling: TellingHeaders) -> Mode:
+    if place.name in telling.present and place.part == "headers":
         return "exists"
     seen = [(request.number, value) for request in requests for value in request.places.get(place, ())]
     several = len({_key(place, value) for _, value in seen}) > 1
@@ -302,13 +290,16 @@ def _key(place: RequestPart, value: Any) -> Hashable:
 
 
 def _match(
-    request: RecordedRequest, modes: Mapping[RequestPart, Mode], kinds: Mapping[RequestPart, Kinds]
+    request: RecordedRequest,
+    modes: Mapping[RequestPart, Mode],
+    kinds: Mapping[RequestPart, Kinds],
+    telling: TellingHeaders,
 ) -> dict[str, dict[str, Any]]:
     parts: dict[str, dict[str, Any]] = {"where": {}, "query": {}, "headers": {}, "body": {}}
     # In an order that the next run does not change.
     for place in sorted(modes, key=lambda place: "" if place.part == "where" else place.name):
         mode = modes[place]
-        name = _HEADERS[place.name] if place.part == "headers" else place.name
+        name = telling.names[place.name] if place.part == "headers" else place.name
         if (matcher := _matcher(request, place, mode, kinds[place])) is not _ANYTHING:
             parts[place.part][name] = matcher
     return {part: matchers for part, matchers in parts.items() if matchers}

@@ -1,47 +1,53 @@
 """The options of handlers that a recording shows: approach, attempts, ids, and what becomes of payments."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from xs2a_sandbox.bank.domain.lifecycle import EXECUTED
-from xs2a_sandbox.bank.handlers.approaches import HABITS
+from xs2a_sandbox.bank.handlers.approaches import APPROACHES, DEFAULTS, OAUTH, REDIRECT
 from xs2a_sandbox.bank.handlers.ids import form_of
+from xs2a_sandbox.bank.handlers.inputs import read_truth
+from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.dialect import shapes
 from xs2a_sandbox.cassette.evaluation.id_form import UUID
-from xs2a_sandbox.features.derive.learning.changes import READS
+from xs2a_sandbox.features.derive.learning.answer_template import find_step
+from xs2a_sandbox.features.derive.learning.changes import reads_data
 from xs2a_sandbox.features.derive.learning.courses import StateSequences
+from xs2a_sandbox.features.derive.learning.plain_template import expand
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
 
-_MAKERS = {
-    "consentId": ("consents.create", "ids"),
-    "paymentId": ("payments.initiate", "ids"),
-    "basketId": ("baskets.create", "ids"),
-    "authorisationId": ("authorisations.start", "authorisation_ids"),
+_IDS = "ids"
+"""The option for the form of what a handler makes."""
+_LEADING = {
+    "redirect": REDIRECT,
+    "oauth": OAUTH,
+    **dict.fromkeys(("authenticate", "start-authenticated", "choose-method", "answer-challenge"), "embedded"),
 }
-"""The handler that gives out each id, and its option for their form."""
-_STEPS = {
-    "redirect": ("scaRedirect", "scaOAuth"),
-    "embedded": (
-        *("updatePsuAuthentication", "startAuthorisationWithPsuAuthentication", "selectAuthenticationMethod"),
-        *("startAuthorisationWithAuthenticationMethodSelection", "authoriseTransaction"),
-    ),
-    "decoupled": (),
-}
-"""Links by the approach in which they lead on."""
+"""The approach in which a step can follow, where that is only one."""
+_APPROACH = "result.approach"
 
 
 @dataclass(slots=True)
 class LearnedOptions:
-    """`options` by the handler's name, each with the places that show them; `unknown` is what could not be learned."""
+    """`options` by the handler's name, each with the places that show them, and those of the section `authorisation`.
+
+    `unknown` is what could not be learned.
+    """
 
     options: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
+    authorisation: tuple[dict[str, Any], list[str]] = field(default_factory=lambda: ({}, []))
     unknown: list[str] = field(default_factory=list)
 
     def add(self, handler: str, option: str, value: Any, places: Sequence[str]) -> None:
         values, evidence = self.options.get(handler, ({}, []))
         self.options[handler] = {**values, option: value}, [*evidence, *places]
+
+    def add_to_authorisation(self, option: str, value: Any, places: Sequence[str]) -> None:
+        values, evidence = self.authorisation
+        self.authorisation = {**values, option: value}, [*evidence, *places]
 
 
 def learn_options(
@@ -54,17 +60,18 @@ def learn_options(
     if any(_find_usual(interface, "consents.create", "reuse")):
         # What is recorded is one bank's own: no consent stands ready for requests that name an account.
         learned.add("consents.create", "reuse", False, [])
-    gone = _answers_after_delete(exchanges)
+    gone = _answers_after_end(exchanges)
     if gone and any(_find_usual(interface, "consents.delete", "keeps")) != gone[0].succeeded:
         learned.add("consents.delete", "keeps", gone[0].succeeded, [exchange.place for exchange in gone])
     _learn_one_off(learned, exchanges, interface)
     if stayed := list(_find_valid_beside_newer(exchanges)):
         learned.add("consents.create", "ends_older", False, stayed)
-    ends = {word: places for word, places in courses.find_last("payment").items() if EXECUTED.get(word)}
-    if ends and not courses.tells("payment", "ACSP"):
-        word = max(ends, key=lambda end: len(ends[end]))
-        learned.add("payments.initiate", "executed", word, ends[word])
-    _learn_ids(learned, exchanges)
+    words = courses.find_last("payment").items()
+    ends = {state: places for word, places in words if EXECUTED.get(state := interface.states.state("payment", word))}
+    if ends and not courses.tells("payment", str(interface.states.word("payment", "ACSP"))):
+        state = max(ends, key=lambda end: len(ends[end]))
+        learned.add("payments.initiate", "executed", state, ends[state])
+    _learn_ids(learned, exchanges, interface)
     return learned
 
 
@@ -74,41 +81,78 @@ def _find_usual(interface: Interface, handler: str, option: str) -> set[Any]:
     return {(behaviour.options or {}).get(option) for behaviour in behaviours if behaviour.handler == handler}
 
 
+def _find_usual_habit(interface: Interface, option: str) -> set[Any]:
+    """Returns the values of an option that the documented dialect has for what TPPs begin the authorisation of."""
+    families = interface.authorisation.of.items()
+    return {family.options.get(option, DEFAULTS[option]) for name, family in families if name != "login"}
+
+
 def _learn_approach(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
-    approaches = [(approach, exchange.place) for exchange in exchanges if (approach := _approach(exchange))]
+    signs = _Signs.of(interface)
+    approaches = [(approach, exchange.place) for exchange in exchanges if (approach := _approach(exchange, signs))]
     if not approaches:
         return
     (most, _), *others = Counter(approach for approach, _ in approaches).most_common()
     places = [place for approach, place in approaches if approach == most]
-    if most == "redirect" and any(_shows(exchange, "scaOAuth") for exchange in exchanges):
-        learned.add("authorisations.start", "sca", "oauth", places)
-    elif _find_usual(interface, "authorisations.start", "sca") - {most, None}:
-        learned.add("authorisations.start", "sca", most, places)
+    if most == REDIRECT and any(OAUTH in signs.shown(exchange) for exchange in exchanges):
+        learned.add_to_authorisation("sca", OAUTH, places)
+    elif _find_usual_habit(interface, "sca") - {most}:
+        learned.add_to_authorisation("sca", most, places)
     learned.unknown += [f"the approach {other} was seen as well, {number} ×" for other, number in others]
 
 
-def _approach(exchange: RecognisedExchange) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Signs:
+    """What of a dialect's answers shows an approach: the headers that name it, and the links of its steps."""
+
+    headers: frozenset[str]
+    links: Mapping[str, str]
+
+    @classmethod
+    def of(cls, interface: Interface) -> "_Signs":
+        named = shapes.templates(interface.sections)
+        written = [operation.origin.written.get("respond", {}) for operation in interface.operations.values()]
+        answers = [spec for one in written for spec in (one if isinstance(one, list) else [one])]
+        headers = (item for spec in answers for item in spec.get("headers", {}).items())
+        links = dict.fromkeys(interface.things.pages, REDIRECT)
+        links |= dict(_find_leading(expand([spec.get("body") for spec in answers], named)))
+        return cls(frozenset(name for name, text in headers if _APPROACH in str(text)), links)
+
+    def shown(self, exchange: RecognisedExchange) -> list[str]:
+        """The approaches in which links of the answer lead on."""
+        return [self.links[name] for name in _find_members(exchange.answer) if name in self.links]
+
+
+def _find_leading(template: Any) -> Iterator[tuple[str, str]]:
+    """The links of steps, and the approach in which these can follow."""
+    if isinstance(template, list):
+        for part in template:
+            yield from _find_leading(part)
+    for name, part in template.items() if isinstance(template, dict) else ():
+        if isinstance(part, str):
+            if (step := find_step(part)) in _LEADING:
+                yield name.removesuffix("?"), _LEADING[str(step)]
+        else:
+            yield from _find_leading(part)
+
+
+def _find_members(value: Any) -> Iterator[str]:
+    """The members of objects in an object, not those of lists."""
+    for name, part in value.items() if isinstance(value, dict) else ():
+        yield name
+        yield from _find_members(part)
+
+
+def _approach(exchange: RecognisedExchange, signs: _Signs) -> str | None:
     """The approach that an answer shows, where the request has no wish of its own."""
-    if (
-        not exchange.succeeded
-        or exchange.entry.method != "POST"
-        or exchange.entry.headers.get("TPP-Redirect-Preferred")
-    ):
+    creates = exchange.does and exchange.does.verb == "create"
+    if not exchange.succeeded or not creates or exchange.take("prefers_redirect"):
         return None
-    header = (exchange.entry.answer_headers.get("ASPSP-SCA-Approach") or "").lower()
-    if header in _STEPS:
-        return header
-    links = exchange.answer.get("_links") if isinstance(exchange.answer, dict) else None
-    names = links if isinstance(links, dict) else {}
-    return next((approach for approach, steps in _STEPS.items() if any(step in names for step in steps)), None)
-
-
-def _shows(exchange: RecognisedExchange, link: str) -> bool:
-    return (
-        isinstance(exchange.answer, dict)
-        and isinstance(exchange.answer.get("_links"), dict)
-        and link in exchange.answer["_links"]
-    )
+    for name in signs.headers:
+        if (said := (exchange.entry.answer_headers.get(name) or "").lower()) in APPROACHES:
+            return said
+    shown = set(signs.shown(exchange))
+    return REDIRECT if shown & {REDIRECT, OAUTH} else next(iter(shown), None)
 
 
 def _learn_attempts(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
@@ -117,54 +161,58 @@ def _learn_attempts(learned: LearnedOptions, exchanges: Sequence[RecognisedExcha
     if not failed:
         return
     (most, _), *_ = Counter(number for number, _ in failed).most_common()
-    usual = {
-        attempts or HABITS["attempts"].default
-        for attempts in _find_usual(interface, "authorisations.start", "attempts")
-    }
-    if usual != {most}:
-        learned.add("authorisations.start", "attempts", most, [place for number, place in failed if number == most])
+    if _find_usual_habit(interface, "attempts") != {most}:
+        learned.add_to_authorisation("attempts", most, [place for number, place in failed if number == most])
 
 
 def _find_failed(exchanges: Sequence[RecognisedExchange]) -> Iterator[tuple[int, str]]:
     """How many wrong passwords and codes each authorisation had that has failed, and the place that tells it."""
     wrong: Counter[str] = Counter()
     for exchange in exchanges:
-        id = exchange.parameters.get("authorisationId", "")
-        if id and exchange.entry.method == "PUT":
+        id = exchange.id_about("authorisation")
+        if id and exchange.does and exchange.does.verb == "decide":
             wrong[id] = 0 if exchange.succeeded else wrong[id] + 1
-        if wrong[id] and isinstance(exchange.answer, dict) and exchange.answer.get("scaStatus") == "failed":
+        if wrong[id] and exchange.state("authorisation") == "failed":
             yield wrong.pop(id), exchange.place
 
 
-def _learn_ids(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange]) -> None:
+def _learn_ids(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
     """The forms of the ids that the bank has given out."""
-    for name, (handler, option) in _MAKERS.items():
-        makers = {exchange.made[name]: exchange.place for exchange in exchanges if name in exchange.made}
-        if not makers:
+    for thing in interface.things.namings:
+        makers = {exchange.made[thing]: exchange.place for exchange in exchanges if thing in exchange.made}
+        handlers = _find_makers(interface, thing)
+        if not makers or not (handlers or thing == "authorisation"):
             continue
         form = form_of(makers)
         if form is None:
-            learned.unknown.append(f"the form of {name}, such as {next(iter(makers))}: UUIDs are made")
+            learned.unknown.append(f"the form of ids of a {thing}, such as {next(iter(makers))}: UUIDs are made")
+        elif form != UUID and thing == "authorisation":
+            learned.add_to_authorisation("authorisation_ids", form, list(makers.values()))
         elif form != UUID:
-            learned.add(handler, option, form, list(makers.values()))
+            for handler in handlers:
+                learned.add(handler, _IDS, form, list(makers.values()))
+
+
+def _find_makers(interface: Interface, thing: str) -> list[str]:
+    """The handlers with which operations make such things, and which have an option for the form of their ids."""
+    handlers = collect_handlers()
+    makers = {
+        operation.behaviour.handler or ""
+        for operation in interface.operations.values()
+        if operation.does and (operation.does.verb, operation.does.thing) == ("create", thing)
+    }
+    return sorted(name for name in makers if name in handlers and _IDS in handlers[name].options)
 
 
 def _learn_one_off(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
     """Tells whether a consent that is not recurring lets an address be read more than once."""
-    makers = [
-        exchange
-        for exchange in exchanges
-        if isinstance(exchange.body, dict) and exchange.body.get("recurringIndicator") is False
-    ]
-    one_off = {maker.made["consentId"] for maker in makers if "consentId" in maker.made}
+    makers = [exchange for exchange in exchanges if "consent" in exchange.made]
+    one_off = {maker.made["consent"] for maker in makers if read_truth(maker.take("recurring")) is False}
     read: set[tuple[str, str]] = set()
     again = []
     for exchange in exchanges:
-        consent, handler = (
-            exchange.entry.headers.get("Consent-ID") or "",
-            exchange.operation and exchange.operation.behaviour.handler,
-        )
-        if consent in one_off and (handler or "").startswith(READS):
+        consent = exchange.asked.consent or ""
+        if consent in one_off and reads_data(exchange.operation):
             if (consent, exchange.request) in read:
                 again.append(exchange)
             if exchange.succeeded:
@@ -177,22 +225,13 @@ def _learn_one_off(learned: LearnedOptions, exchanges: Sequence[RecognisedExchan
 
 def _find_valid_beside_newer(exchanges: Sequence[RecognisedExchange]) -> Iterator[str]:
     """The places that tell a recurring consent to be valid after a newer one of the same customer has been."""
-    made: dict[str, str | None] = {}
+    made: dict[str, Any] = {}
     valid: set[str] = set()
     for exchange in exchanges:
-        if (
-            isinstance(exchange.body, dict)
-            and exchange.body.get("recurringIndicator") is True
-            and "consentId" in exchange.made
-        ):
-            made[exchange.made["consentId"]] = exchange.entry.headers.get("PSU-ID")
-        id = exchange.parameters.get("consentId", "")
-        if (
-            id in made
-            and exchange.succeeded
-            and isinstance(exchange.answer, dict)
-            and exchange.answer.get("consentStatus") == "valid"
-        ):
+        if "consent" in exchange.made and read_truth(exchange.take("recurring")):
+            made[exchange.made["consent"]] = exchange.take("customer")
+        id = exchange.id_about("consent")
+        if id in made and exchange.succeeded and exchange.state("consent") == "authorised":
             ids = list(made)
             if any(newer in valid and made[newer] == made[id] for newer in ids[ids.index(id) + 1 :]):
                 yield exchange.place
@@ -206,14 +245,14 @@ def _one_off_handlers(interface: Interface) -> set[str]:
     }
 
 
-def _answers_after_delete(exchanges: Sequence[RecognisedExchange]) -> list[RecognisedExchange]:
-    """The answers to questions for consents that had been deleted."""
-    deleted: set[str] = set()
+def _answers_after_end(exchanges: Sequence[RecognisedExchange]) -> list[RecognisedExchange]:
+    """The answers to questions for the states of consents that had been deleted."""
+    ended: set[str] = set()
     after = []
     for exchange in exchanges:
-        id = exchange.parameters.get("consentId", "")
-        if exchange.operation and exchange.operation.behaviour.handler == "consents.status" and id in deleted:
+        does, id = exchange.does, exchange.id_about("consent")
+        if does and (does.verb, does.thing, does.of) == ("read", "state", "consent") and id in ended:
             after.append(exchange)
-        if exchange.entry.method == "DELETE" and exchange.succeeded:
-            deleted.add(id)
+        if does and does.verb == "end" and exchange.succeeded:
+            ended.add(id)
     return after

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from xs2a_sandbox.features.derive.learning.as_recorded import RecordedRule
-from xs2a_sandbox.features.derive.learning.changes import READS
+from xs2a_sandbox.features.derive.learning.changes import reads_data
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
 from xs2a_sandbox.features.derive.rehearsal import Rehearsed, shape
 from xs2a_sandbox.http import body
@@ -23,15 +23,15 @@ def null_members(rehearsed: Iterable[tuple[RecognisedExchange, Rehearsed]]) -> I
     for exchange, outcome in rehearsed:
         if (
             exchange.operation is None
+            or not reads_data(exchange.operation)
             or not exchange.succeeded
             or outcome.answer is None
             or outcome.answer.status >= 400
         ):
             continue
-        if not (exchange.operation.behaviour.handler or "").startswith(READS):
-            continue
         id = exchange.operation.id
-        bank, ours = dict(shape(exchange.answer)), dict(shape(body.read(outcome.answer.answer_body).value))
+        states, answer = exchange.interface.things.states, body.read(outcome.answer.answer_body)
+        bank, ours = dict(shape(exchange.answer, states)), dict(shape(answer.value, states))
         nulls[id] |= {place for place, kinds in bank.items() if kinds == _NULL}
         others[id] |= {place for place, kinds in bank.items() if kinds != _NULL}
         unlike[id] |= {place for place, kinds in ours.items() if place in bank and kinds != _NULL}

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -13,7 +13,7 @@ from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.compare import steps
 from xs2a_sandbox.compare.comparison import Comparison
-from xs2a_sandbox.compare.states import STATES, Move, ReportedState
+from xs2a_sandbox.compare.states import Move, ReportedState
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine import Engine, Parts
@@ -69,7 +69,9 @@ def rehearse(
             log_entries.clear()
             compared = await comparison.step(step)
             answer = compared.sandbox
-            unlike = tuple(differences(step.recorded, answer)) if answer and step.recorded else (str(compared.trouble),)
+            unlike: tuple[str, ...] = (str(compared.trouble),)
+            if answer and step.recorded:
+                unlike = tuple(differences(step.recorded, answer, interface.things.states))
             if step.recorded:
                 error = log_entries[-1].error if log_entries else None
                 rehearsed.append(Rehearsed(step.recorded, answer, error, unlike, compared.verdict == "same"))
@@ -93,8 +95,11 @@ def _without_tracebacks() -> Iterator[None]:
         _log.removeFilter(is_told)
 
 
-def differences(recorded: Exchange, answer: Exchange) -> Iterator[str]:
-    """Says in words where the two are unlike: the status, members or their kinds, a state, the code of an error."""
+def differences(recorded: Exchange, answer: Exchange, states: Collection[str]) -> Iterator[str]:
+    """Says in words where the two are unlike: the status, members or their kinds, a state, the code of an error.
+
+    `states` are the members that tell a state.
+    """
     if recorded.status != answer.status:
         yield f"{answer.status} instead of {recorded.status}"
         return
@@ -104,7 +109,7 @@ def differences(recorded: Exchange, answer: Exchange) -> Iterator[str]:
         return
     if mine.kind != "json":
         return
-    before, after = dict(shape(mine.value)), dict(shape(ours.value))
+    before, after = dict(shape(mine.value, states)), dict(shape(ours.value, states))
     yield from (f"{place} is missing" for place in sorted(before.keys() - after.keys()))
     yield from (f"{place} is new" for place in sorted(after.keys() - before.keys()))
     for place in sorted(before.keys() & after.keys()):
@@ -112,24 +117,24 @@ def differences(recorded: Exchange, answer: Exchange) -> Iterator[str]:
             yield f"{place} is {' or '.join(sorted(after[place]))} instead of {' or '.join(sorted(before[place]))}"
 
 
-def shape(value: Any) -> Iterator[tuple[str, frozenset[str]]]:
+def shape(value: Any, states: Collection[str]) -> Iterator[tuple[str, frozenset[str]]]:
     """The kinds of all values by their place, which the entries of a list share; of states and codes the words."""
     kinds: dict[str, set[str]] = {}
-    for where, part in _places(value, ""):
+    for where, part in _places(value, {*states, "code"}, ""):
         kinds.setdefault(where, set()).add(part)
     return iter([(where, frozenset(ones)) for where, ones in kinds.items()])
 
 
-def _places(value: Any, place: str, name: str = "") -> Iterator[tuple[str, str]]:
+def _places(value: Any, words: Collection[str], place: str, name: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         yield place or "the body", "an object"
         for key, inner in value.items():
-            yield from _places(inner, f"{place}/{key}", key)
+            yield from _places(inner, words, f"{place}/{key}", key)
     elif isinstance(value, list):
         yield place or "the body", "a list"
         for inner in value:
-            yield from _places(inner, f"{place}/*", name)
-    elif isinstance(value, str) and name in STATES | {"code"}:
+            yield from _places(inner, words, f"{place}/*", name)
+    elif isinstance(value, str) and name in words:
         yield place, value
     else:
         kinds = {type(None): "null", bool: "true or false", int: "a number", Decimal: "a number", float: "a number"}

@@ -106,7 +106,7 @@ def _is_id(segment: str) -> bool:
         return False
     if segment.isdigit() or _IBAN.fullmatch(segment):
         return True
-    # `pain.001-sepa-credit-transfers` is a product.
+    # Words with dots and hyphens are a product.
     return len(segment) >= 8 and not _WORDS.fullmatch(segment)
 
 

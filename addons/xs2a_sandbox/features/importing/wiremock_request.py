@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, quote, unquote, unquote_plus, urlencode
 
 from xs2a_sandbox.documents.json_pointer import at_pointer, pointer_text
 from xs2a_sandbox.documents.yaml_writer import write_exactly
-from xs2a_sandbox.features.derive.infer_match import ALWAYS, WHERE_THEY_DIFFER
+from xs2a_sandbox.features.derive.telling_headers import telling_headers
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.http.body_members import FORM, leaves, members
 from xs2a_sandbox.http.target import split_target
@@ -353,10 +353,10 @@ def _matcher(pattern: Mapping[str, Any], what: str, seen: Callable[[str], str | 
 
 
 def _read_header(name: str, pattern: Mapping[str, Any], match: Match, censored: Censored) -> None:
-    lower = name.lower()
-    if lower in ALWAYS:
+    lower, telling = name.lower(), telling_headers(None)
+    if lower in telling.always:
         match.put("headers", name, _matcher(pattern, f"its header {name}", _of_header(name, censored), censored))
-    elif lower in WHERE_THEY_DIFFER:
+    elif lower in telling.differing:
         match.lesser[name] = _matcher(pattern, f"its header {name}", _of_header(name, censored), censored)
     else:
         match.ignored.add(lower)

@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any
 
 from xs2a_sandbox.bank import TestData
+from xs2a_sandbox.bank.domain.documents import state_of
 from xs2a_sandbox.bank.testdata import UNKNOWN
 from xs2a_sandbox.errors import UserMistake
 
@@ -23,12 +24,12 @@ class BankData:
 
     @property
     def accounts(self) -> Mapping[str, Mapping[str, Any]]:
-        """Accounts by IBAN."""
+        """Accounts by id."""
         return self._all("accounts")
 
     @property
-    def card_accounts(self) -> Mapping[str, Mapping[str, Any]]:
-        return self._all("cardAccounts")
+    def cards(self) -> Mapping[str, Mapping[str, Any]]:
+        return self._all("cards")
 
     @property
     def payments(self) -> Mapping[str, Mapping[str, Any]]:
@@ -36,10 +37,10 @@ class BankData:
 
     @property
     def psus(self) -> Mapping[str, Mapping[str, Any]]:
-        """The customers, by PSU-ID, with their passwords."""
+        """The customers by id, with their passwords."""
         return self._all("psus")
 
-    def consent(self, role: str = "valid", account: str | None = None) -> str:
+    def consent(self, role: str = "authorised", account: str | None = None) -> str:
         """The id of the first in that role, of that account where one is named. Raises UserMistake."""
         if role == UNKNOWN and self._unknown and account is None:
             return self._unknown[0]
@@ -51,9 +52,9 @@ class BankData:
         raise UserMistake(f"the test data have no consent in the role {role!r}{of}; roles are {', '.join(roles)}")
 
     def payment(self, status: str | None = None, product: str | None = None) -> str:
-        """The id of the first with that transactionStatus and of that product. Raises UserMistake."""
+        """The id of the first in that state and of that product. Raises UserMistake."""
         for id, payment in self.payments.items():
-            if status in (None, payment["transactionStatus"]) and product in (None, payment["product"]):
+            if status in (None, state_of("payments", payment)) and product in (None, payment["product"]):
                 return id
         words = " and ".join(word for word in (status, product) if word)
         raise UserMistake(f"the test data have no payment{f' that is {words}' if words else ''}")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from typing import Any, Protocol
 
+from xs2a_sandbox.bank.domain.documents import is_authorised, state_of
 from xs2a_sandbox.bank.domain.lifecycle import SCA
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES, Family
 from xs2a_sandbox.errors import UserMistake
@@ -100,13 +101,12 @@ class Controls:
     def _decide(self, id: str, decision: str) -> str:
         id = id.lower()
         if id in self._ask("GET", ("state", AUTHORISATIONS)):
-            return str(self._send_decision(id, decision)["scaStatus"])
+            return state_of(AUTHORISATIONS, self._send_decision(id, decision))
         family, document = self._document(id)
         waiting = self._find_waiting(id, family.collection)
         if waiting is None:
-            status = document.get("consentStatus", document.get("role"))
-            if decision == "approve" and family.name == "consent" and status == "valid":
-                return "valid"  # some consents are from the beginning
+            if decision == "approve" and family.name == "consent" and is_authorised(document):
+                return state_of(family.collection, document)  # some consents are from the beginning
             self._begin(family, id, document)
             waiting = self._find_waiting(id, family.collection)
         if waiting is None:
@@ -126,7 +126,7 @@ class Controls:
         families = [family for family in FAMILIES.values() if family.collection == collection]
         for family in reversed(families):
             for listed_id in reversed(document.get(family.listed, ())):
-                if self._ask("GET", ("sca", listed_id))["scaStatus"] not in SCA.final:
+                if state_of(AUTHORISATIONS, self._ask("GET", ("sca", listed_id))) not in SCA.final:
                     return str(listed_id)
         return None
 

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +13,16 @@ from uuid import uuid4
 from xs2a_sandbox.bank import Bank, Banks, TestData, loading
 from xs2a_sandbox.bank.domain.signing import Family
 from xs2a_sandbox.bank.handlers.table import collect_handlers
+from xs2a_sandbox.bank.sca_pages.pages import PAGES
 from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette.addressing import address, put
 from xs2a_sandbox.cassette.dialect import layer_files, layers
+from xs2a_sandbox.cassette.dialect.request_ids import NAME as REQUEST_ID
 from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.cassette.model import Cassette
+from xs2a_sandbox.cassette.requirements import header_name
 from xs2a_sandbox.cassette.rule_text import read_rules
+from xs2a_sandbox.cassette.things import Act
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.config.limits import USUAL
 from xs2a_sandbox.documents import Schemas
@@ -71,7 +76,7 @@ class Blueprint:
     def _banks(self, interface: Interface) -> Banks:
         settings = self.settings
         real = settings.real_banks()[-1]
-        replay = redacting.replay_of(settings, interface, real)
+        replay = redacting.replay_of(settings, interface, self.schemas, real)
         return Banks(Bank(interface, self.schemas, real, base_path=settings.base_path, replay=replay))
 
     def engine(self, interface: Interface, store: Store, journal: Journal, **options: Any) -> Engine:
@@ -210,10 +215,10 @@ class Sandbox(Controls):
         query: Mapping[str, Any] | None = None,
         consent: str | None = None,
     ) -> SandboxResponse:
-        """Adds an X-Request-ID and a PSU-IP-Address unless `headers` say otherwise; None there leaves one out."""
-        usual = {"X-Request-ID": str(uuid4()), "PSU-IP-Address": "192.0.2.1"}
-        if consent is not None:
-            usual["Consent-ID"] = consent
+        """Adds an id of the request and the customer's address unless `headers` say otherwise; None there leaves one
+        out. The id of a `consent` goes where the dialect has it.
+        """
+        usual = self._usual_headers()
         if json is not NO_BODY:
             usual["Content-Type"] = "application/json"
             body = to_json(json)
@@ -228,8 +233,23 @@ class Sandbox(Controls):
             host="bank.example",
             scheme="https",
         )
+        if consent is not None:
+            request = self._with_consent(request, consent, own)
         response = self._loop.run(ask(self.answer, request))
         return SandboxResponse(response.status, Headers(response.headers), response.body, response.fault)
+
+    def _usual_headers(self) -> dict[str, str]:
+        """Those that most requests need."""
+        present = self._engine.interface.things["customer"].present
+        names = [header_name(place.name) for place in present if place.part == "headers"]
+        return {header_name(REQUEST_ID): str(uuid4()), **dict.fromkeys(names, "192.0.2.1")}
+
+    def _with_consent(self, request: Request, consent: str, own: Collection[str]) -> Request:
+        """The request that names the consent, unless one of its `own` headers does."""
+        places = [place for place in self._engine.interface.things["consent"].sent if place.part != "path"]
+        if not places:
+            raise UserMistake("the dialect names consents in paths only: write the id there, not as consent=")
+        return request if places[0].part == "headers" and places[0].name in own else put(request, places[0], consent)
 
     @contextmanager
     def intercept(self) -> Iterator["Interception"]:
@@ -311,21 +331,36 @@ class Sandbox(Controls):
         return value
 
     def _start_authorisation(self, family: Family, id: str, document: Document) -> None:
-        """Asks the bank's own operation, whose refusal is a UserMistake. It is no request of the app: no journal."""
+        """Asks the bank's own operation, whose refusal is a UserMistake, or opens its page where it has none.
+
+        It is no request of the app: no journal.
+        """
         interface = self._engine.interface
-        values = {"service": document.get("service"), "product": document.get("product"), f"{family.name}Id": id}
+        request = self._starting_request(family, id, document)
+        if request is None:
+            return
+        aside = self._blueprint.engine(interface, self._store, Journal())
+        response = self._loop.run(aside.answer(request))
+        # A page shows mistakes to the customer, in HTML.
+        if response.status >= 300:
+            said = messages(read_json(response.body)) if request.method == "POST" else ()
+            raise UserMistake(": ".join([f"the bank starts no authorisation of {id}", *said]))
+
+    def _starting_request(self, family: Family, id: str, document: Document) -> Request | None:
+        interface = self._engine.interface
+        values = {name: value for name, value in document.items() if isinstance(value, str)}
+        thing = "payment" if family.name == "cancellation" else family.name
         for operation in interface.operations.values():
-            started = (operation.behaviour.options or {}).get("family")
-            if operation.behaviour.handler != "authorisations.start" or started != family.name:
-                continue
-            words = [quote(values.get(s.text) or s.text, safe="") for s in operation.pattern.segments]
-            headers = Headers([("X-Request-ID", str(uuid4())), ("PSU-IP-Address", "192.0.2.1")])
-            path = "/".join([self._blueprint.settings.base_path, *words])
-            aside = self._blueprint.engine(interface, self._store, Journal())
-            response = self._loop.run(aside.answer(Request(operation.method, path, headers)))
-            if response.status >= 300:
-                refusal = ": ".join([f"the bank starts no authorisation of {id}", *messages(read_json(response.body))])
-                raise UserMistake(refusal)
+            if operation.does == Act("create", "authorisation", family.name):
+                request = address(operation, interface.things, {thing: id}, values)
+                if request is not None:
+                    target = self._blueprint.settings.base_path + request.target
+                    headers = Headers((*self._usual_headers().items(), *request.headers))
+                    return replace(request, target=target, headers=headers)
+        authorised = interface.authorisation.of.get(family.name)
+        if authorised is None or authorised.page is None:
+            return None
+        return Request("GET", f"/{PAGES}/{authorised.page.fill(id, document)}", Headers([]))
 
 
 def httpx_transport(answer: Application, loop: LoopThread) -> "HttpxTransport":

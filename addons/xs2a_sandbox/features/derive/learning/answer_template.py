@@ -3,20 +3,21 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from xs2a_sandbox.cassette.evaluation.expressions import is_plain
-from xs2a_sandbox.compare.diff import PAGES
-from xs2a_sandbox.compare.states import STATES
+from xs2a_sandbox.cassette.evaluation.expressions import is_plain, is_shaped
+from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.documents.yaml_writer import write_exactly
-from xs2a_sandbox.features.derive.learning.recognised_exchange import MADE
 
 _DELIMITERS = re.compile(r"([/?&=#:;,\s\"'()<>]+)")
-_PURE = re.compile(r"\{\{ (result(?:\.\w+)+) \}\}")
-_WHOLE = re.compile(r"\{\{ ([^{}]*(?:\{[^{}]*\}[^{}]*)*) \}\}")
-_CONDITIONAL = re.compile(r"\{\{ .+ if ((?:'\w+' in )?result\.[\w.]+(?: [=!]= '\w+')?(?: and [^{}]+)?) \}\}", re.DOTALL)
+_PURE = re.compile(r"\{\{ (result(?:\.\w+)+|wire\('\w+', result(?:\.\w+)+\)) \}\}")
+_LINK = re.compile(r"\{\{ (\{'(\w+)': [^{}]*(?:\{[^{}]*\}[^{}]*)*) \}\}")
+_CONDITIONAL = re.compile(
+    r"\{\{ .+ if ((?:'[\w-]+' in )?result\.[\w.]+(?: [=!]= '\w+')?(?: and [^{}]+)?) \}\}", re.DOTALL
+)
+_ADDRESS = re.compile(r"https?://|/\w")
 _PIECES = re.compile(r"(\{\{.*?\}\})")
 _SHORTEST = 6
 """Characters from which a text is no word that occurs by accident."""
@@ -41,12 +42,13 @@ class Sample:
 class Usual:
     """The documented dialect's own template, and the members of the handler's result where that is given whole.
 
-    `words` are the bank's for states, by the documented ones.
+    `words` are the bank's for states, by the documented ones; `things` are the documented dialect's.
     """
 
     body: Any
     members: Mapping[str, str]
     words: Mapping[str, str] = field(default_factory=dict)
+    things: Things = field(default_factory=Things)
 
     def find(self, name: str) -> Any:
         """The documented template of a member that is called so, wherever it stands; None if there is none."""
@@ -66,14 +68,17 @@ class Usual:
 
     def steps(self) -> dict[str, str]:
         """The documented links to what can follow, which show up only where they lead on."""
-        links = self.find("_links")
-        own = links if isinstance(links, Mapping) else {}
-        return {name: text for name, text in own.items() if "in result.next" in str(text)}
+        return {name: text for _, holder in self.holders for name, text in holder.items() if _leads_on(text)}
+
+    @property
+    def holders(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """The members that hold links to what can follow, or to pages, and what the documented dialect has there."""
+        return list(_find_holders(self.body, self.things.pages))
 
     @property
     def state(self) -> str | None:
         """The expression of the state that the answer tells."""
-        return next((one for name in sorted(STATES) if (one := self.result(name))), None)
+        return next((one for name in sorted(self.things.states) if (one := self.result(name))), None)
 
     def state_word(self, name: str) -> str | None:
         """The state in the bank's words."""
@@ -82,6 +87,27 @@ class Usual:
         if not self.words:
             return f"{{{{ {own} }}}}"
         return f"{{{{ {_expression(dict(sorted(self.words.items())))}[{own}] or {own} }}}}"
+
+
+_STEP = re.compile(r"'([\w-]+)' in result\.next")
+
+
+def find_step(text: Any) -> str | None:
+    """The step to which a documented link leads, if it shows up only where that can follow."""
+    found = _STEP.search(str(text))
+    return found[1] if found else None
+
+
+def _leads_on(text: Any) -> bool:
+    return isinstance(text, str) and find_step(text) is not None
+
+
+def _find_holders(template: Any, pages: Collection[str], name: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if isinstance(template, Mapping):
+        if name and any(_leads_on(text) or key in pages for key, text in template.items()):
+            yield name, template
+        for key, value in template.items():
+            yield from _find_holders(value, pages, key.removesuffix("?"))
 
 
 def _find_called(template: Any, name: str) -> Iterator[Any]:
@@ -99,19 +125,22 @@ class Template:
     def __init__(self, samples: Sequence[Sample], usual: Usual) -> None:
         self.unknown: list[str] = []
         self._usual = usual
+        self._holders = frozenset(name for name, _ in usual.holders)
         self._shows_nulls = any("null" in json.dumps(sample.value, default=str) for sample in samples)
         self.value = self._any([(sample, sample.value) for sample in samples], "", "")
 
     def _any(self, values: Sequence[tuple[Sample, Any]], name: str, place: str) -> Any:
         kinds = {type(value) for _, value in values}
-        if name in PAGES and (page := self._page(name, values[0][1])) is not None:
+        if name in self._usual.things.pages and (page := self._page(name, values[0][1])) is not None:
             return page
-        if not _is_link(place):
-            if name in STATES and kinds <= {str} and (state := self._usual.state_word(name)):
+        if name not in self._holders and not all(_is_link(value) for _, value in values):
+            if name in self._usual.things.states and kinds <= {str} and (state := self._usual.state_word(name)):
                 return state
-            if (own := self._usual.result(name)) and not self._is_id(values):
+            if isinstance(shaped := self._usual.find(name), dict) and is_shaped(shaped):
+                return shaped
+            if (own := self._usual.result(name)) and not self._is_id(values) and not _is_echo(values, place):
                 return f"{{{{ {own} }}}}"
-        if (condition := self._usual.condition(name)) and name not in PAGES:
+        if (condition := self._usual.condition(name)) and name not in self._usual.things.pages:
             there = [(sample, value) for sample, value in values if value is not None]
             if not there:
                 return self._usual.find(name)
@@ -140,8 +169,9 @@ class Template:
                 template[f"{name}?"] = learned
             else:
                 template[name] = learned
-        if place.endswith("/_links"):
-            template |= {f"{name}?": text for name, text in self._usual.steps().items() if name not in seen | PAGES}
+        if place.rpartition("/")[2] in self._holders:
+            others = seen | self._usual.things.pages
+            template |= {f"{name}?": text for name, text in self._usual.steps().items() if name not in others}
         return template
 
     def _may_be_null(self, name: str, learned: Any) -> bool:
@@ -149,7 +179,11 @@ class Template:
             return False
         if _CONDITIONAL.fullmatch(learned):
             return not self._shows_nulls or name in self._usual.steps()
-        return not self._shows_nulls and name not in STATES | MADE.keys() and _PURE.fullmatch(learned) is not None
+        return (
+            not self._shows_nulls
+            and name not in self._usual.things.states | self._usual.things.answered
+            and _PURE.fullmatch(learned) is not None
+        )
 
     def _sometimes(self, learned: Any, there: Sequence[Sample], lacking: Sequence[Sample], place: str) -> Any:
         """A member that some answers have: those of some states, if it is that."""
@@ -191,10 +225,10 @@ class Template:
     def _page(self, name: str, value: Any) -> Any:
         """The sandbox's own page for the customer, in the shape of the bank's link."""
         page = self._usual.find(name)
-        if isinstance(value, str) and isinstance(page, Mapping):
-            return page.get("href")
-        if isinstance(value, str) and isinstance(page, str):
-            return f"{{{{ ({whole[1]}).href }}}}" if (whole := _WHOLE.fullmatch(page)) else page
+        if isinstance(value, str) and isinstance(page, Mapping) and len(page) == 1:
+            return next(iter(page.values()))
+        if isinstance(value, str) and isinstance(page, str) and (within := _LINK.fullmatch(page)):
+            return f"{{{{ ({within[1]}).{within[2]} }}}}"
         return page
 
     def _is_id(self, values: Sequence[tuple[Sample, Any]]) -> bool:
@@ -206,14 +240,21 @@ def last_members(place: str) -> str:
     return "/".join(place.split("/")[-2:])
 
 
+def _is_echo(values: Sequence[tuple[Sample, Any]], place: str) -> bool:
+    """Tells if each was in the request at such a place: a documented member of this name may be another's."""
+    return all((last_members(place), write_exactly(value)) in sample.echoes for sample, value in values)
+
+
 def learn_text(text: str, sample: Sample) -> str:
     """The text with expressions in place of what has a name."""
     return str(_write(sample, text, ""))
 
 
-def _is_link(place: str) -> bool:
-    """Tells if it is below a member such as `_links`."""
-    return "/_" in place
+def _is_link(value: Any) -> bool:
+    """Tells if it is the address of something, or an object of addresses: what it is called says where they lead."""
+    if isinstance(value, dict):
+        return bool(value) and all(map(_is_link, value.values()))
+    return isinstance(value, str) and _ADDRESS.match(value) is not None
 
 
 def _write(sample: Sample, value: Any, place: str) -> Any:

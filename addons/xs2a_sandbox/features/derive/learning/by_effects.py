@@ -5,22 +5,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xs2a_sandbox.cassette import Operation
+from xs2a_sandbox.cassette.evaluation.expressions import find_alternatives
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
 
 MAKES = {"consents.create": "consent", "payments.initiate": "payment"}
 """By the handler that makes them, the families that effects can make."""
 
-_BEGUN = re.compile(r"\bresult\.(?:authorisation\.)?(approach|authorisationId|scaStatus|page|redirectUri|next)\b")
-_IBANS = " + ".join(
-    f"((body.access.{name} or []) | map(attribute='iban') | list)" for name in ("accounts", "balances", "transactions")
-)
+_BEGUN = re.compile(r"\bresult\.(?:authorisation\.(\w+)|(approach|next))\b")
+_WHOLE = re.compile(r"\{\{ ((?:(?!\}\}).)*) \}\}")
+_STATUS = re.compile(r"\bresult\.status\b")
+_BEGINNINGS = {"consent": "awaiting", "payment": "RCVD"}
+_NEEDED = {"consent": "sent", "payment": "debtor"}
+"""The input that a request must have for what it makes, by family."""
 
 
 def by_effects(
     operation: Operation,
     learned: Mapping[str, Any],
     exchanges: Sequence[RecognisedExchange],
-    operations: Mapping[str, Operation],
     ids: str | None,
 ) -> dict[str, Any]:
     """The change of the operation, with effects in place of its handler; `learned` is what else is otherwise in it.
@@ -29,93 +31,110 @@ def by_effects(
     """
     family = MAKES[operation.behaviour.handler or ""]
     written = operation.origin.written
-    service = str((operation.behaviour.options or {}).get("service") or "{{ path.service }}")
-    document = _consent(exchanges) if family == "consent" else _payment(exchanges, service)
-    begin = {"family": family, "id": "{{ let.id }}", "implicit": True, **_page(family, service, operations)}
+    inputs = {name: source.written for name, source in operation.behaviour.inputs.items()}
+    document = _consent(exchanges, inputs) if family == "consent" else _payment(inputs)
+    begin = {"family": family, "id": "{{ let.id }}", "implicit": True}
+    respond = learned.get("respond") or written["respond"]
     kept = {key: value for key, value in learned.items() if key in ("path", "where")}
     return {
         **kept,
         "handler": None,
         "with": None,
         "answers": None,
-        "require": [_find_required(exchanges, "/access" if family == "consent" else "/debtorAccount")],
+        "require": [_find_required(exchanges, operation, _NEEDED[family])],
         "let": {
             **dict.fromkeys(written.get("let", {})),
             "id": f"{{{{ new_id('{ids}') }}}}" if ids else "{{ uuid() }}",
             "self": "{{ request.path }}/{{ let.id }}",
+            **({"debtor": inputs["debtor"]} if family == "payment" else {}),
         },
         "effects": [
             {"set": f"state.{family}s[let.id]", "to": document},
             {"do": "begin-authorisation", "with": begin, "as": "authorisation"},
         ],
-        "respond": _rename(learned.get("respond") or written["respond"], service, tuple(written.get("let", {}))),
+        "respond": _rename(respond, family, _names(inputs), tuple(written.get("let", {}))),
     }
 
 
-def _find_required(exchanges: Sequence[RecognisedExchange], member: str) -> dict[str, Any]:
+def _find_required(exchanges: Sequence[RecognisedExchange], operation: Operation, needed: str) -> dict[str, Any]:
+    """The places of inputs that all requests have something in."""
     required: dict[str, Any] = {}
-    if all(exchange.entry.headers.get("X-Request-ID") for exchange in exchanges):
-        required["headers"] = {"X-Request-ID": {"exists": True}}
-    if all(isinstance(exchange.body, dict) and member.strip("/") in exchange.body for exchange in exchanges):
-        required["body"] = {member: {"exists": True}}
+    for name in ("once", needed):
+        source = operation.behaviour.inputs.get(name)
+        if source is None or any(exchange.take(name) is None for exchange in exchanges):
+            continue
+        for place in source.places:
+            member = place.name if place.part.part == "headers" else place.part.name
+            if place.part.part in ("headers", "body") and member and len(source.places) == 1:
+                required.setdefault(place.part.part, {})[member] = {"exists": True}
     return required
 
 
-def _consent(exchanges: Sequence[RecognisedExchange]) -> dict[str, Any]:
-    until = "body.validUntil or today(90)"
-    if any(
-        str((exchange.body or {}).get("validUntil", "9")) < f"{exchange.entry.time:%Y-%m-%d}" for exchange in exchanges
-    ):
-        until = "body.validUntil if body.validUntil >= today() else today(90)"  # the bank takes a day that is over
+def _consent(exchanges: Sequence[RecognisedExchange], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    wished = _expression(inputs.get("valid_until"))
+    until = f"{wished} or today(90)"
+    days = [(str(exchange.take("valid_until") or "9"), f"{exchange.entry.time:%Y-%m-%d}") for exchange in exchanges]
+    if any(day < today for day, today in days):
+        until = f"{wished} if {wished} >= today() else today(90)"  # the bank takes a day that is over
+    access = inputs.get("access")
+    written = [str(entry.get("accounts")) for entry in access] if isinstance(access, list) else []
+    # What is no place in the request is a word: for all accounts, or for those that are chosen.
+    named = [_expression(one) for one in written if find_alternatives(one)]
+    ids = " + ".join(f"(({one} or []) | map(attribute='iban') | list)" for one in named) or "[]"
     return {
-        "consentStatus": "received",
-        "accounts": f"{{{{ ({_IBANS}) | unique | list or (state.accounts | list) }}}}",
-        "access": "{{ body.access }}",
-        "recurringIndicator": "{{ body.recurringIndicator or false }}",
-        "validUntil": f"{{{{ {until} }}}}",
-        "frequencyPerDay": "{{ body.frequencyPerDay or 4 }}",
-        "lastActionDate": "{{ today() }}",
+        "status": "awaiting",
+        "accounts": f"{{{{ ({ids}) | unique | list or (state.accounts | list) }}}}",
+        "sent": inputs.get("sent"),
+        "recurring": f"{{{{ {_expression(inputs.get('recurring'))} or false }}}}",
+        "valid_until": f"{{{{ {until} }}}}",
+        "frequency": f"{{{{ {_expression(inputs.get('frequency'))} or 4 }}}}",
+        "last_action_on": "{{ today() }}",
     }
 
 
-def _payment(exchanges: Sequence[RecognisedExchange], service: str) -> dict[str, Any]:
-    sent = dict.fromkeys(name for exchange in exchanges if isinstance(exchange.body, dict) for name in exchange.body)
-    own = {"service": service, "product": "{{ path.product }}", "transactionStatus": "RCVD", "request": "{{ body }}"}
-    return {**{name: f"{{{{ body.{name} }}}}" for name in sent if name.isidentifier()}, **own}
+def _expression(written: Any) -> str:
+    """What an input is written as, within an expression."""
+    if isinstance(written, str) and (whole := _WHOLE.fullmatch(written)):
+        return whole[1]
+    return "none" if written is None else repr(written)
 
 
-def _page(family: str, service: str, operations: Mapping[str, Operation]) -> dict[str, str]:
-    """The customer's page, as the operation names it that starts such authorisations."""
-    for operation in operations.values():
-        options = operation.behaviour.options or {}
-        if operation.behaviour.handler == "authorisations.start" and options.get("family") == family:
-            return {"page": str(options.get("page", "")).replace("{service}", service)}
-    return {}
+def _payment(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a payment that are inputs of its handler, where the dialect has them."""
+    document = {name: inputs[name] for name in _OF_PAYMENTS if name in inputs}
+    parts = document.get("parts")
+    amount = parts[0]["amount"] if isinstance(parts, list) else None
+    debtor = {"merge": ["{{ let.debtor }}", {"account": "{{ let.debtor.iban }}"}]}
+    return {"kind": "single", **document, "debtor": debtor, "amount": amount, "status": "RCVD"}
 
 
-def _rename(value: Any, service: str, lets: tuple[str, ...]) -> Any:
+_OF_PAYMENTS = "kind service product parts execute_on schedule instant sent".split()
+
+
+def _rename(value: Any, family: str, names: Mapping[str, str], lets: tuple[str, ...]) -> Any:
     """The answer with what effects have made in place of a handler's result; what can follow is not known here."""
     if isinstance(value, dict):
-        members = {key: _rename(member, service, lets) for key, member in value.items()}
+        members = {key: _rename(member, family, names, lets) for key, member in value.items()}
         return {key: member for key, member in members.items() if not _lacks(member, lets)}
     if isinstance(value, list):
-        return [_rename(member, service, lets) for member in value]
+        return [_rename(member, family, names, lets) for member in value]
     if not isinstance(value, str):
         return value
-    for before, after in _NAMES.items():
+    for before, after in names.items():
         value = value.replace(before, after)
-    return _BEGUN.sub(r"let.authorisation.\1", value.replace("result.service", f"'{service}'"))
+    value = _STATUS.sub(f"'{_BEGINNINGS[family]}'", value)
+    return _BEGUN.sub(r"let.authorisation.\1\2", value)
 
 
-_NAMES = {
-    "result.authorisation.self": "(let.self ~ '/authorisations/' ~ let.authorisation.authorisationId)",
-    "result.consentId": "let.id",
-    "result.paymentId": "let.id",
-    "result.self": "let.self",
-    "result.product": "path.product",
-    "result.consentStatus": "'received'",
-    "result.transactionStatus": "'RCVD'",
-}
+def _names(inputs: Mapping[str, Any]) -> dict[str, str]:
+    """What stands for members of a handler's result."""
+    return {
+        "result.authorisation.self": "(let.self ~ '/authorisations/' ~ let.authorisation.id)",
+        "result.id": "let.id",
+        "result.self": "let.self",
+        "result.service": _expression(inputs.get("service")),
+        "result.product": _expression(inputs.get("product")),
+    }
 
 
 def _lacks(value: Any, lets: Sequence[str]) -> bool:

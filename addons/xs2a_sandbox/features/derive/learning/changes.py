@@ -2,31 +2,34 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 from xs2a_sandbox.cassette import Operation
-from xs2a_sandbox.cassette.evaluation.work import WORK, Work
 from xs2a_sandbox.cassette.handler import Handler
-from xs2a_sandbox.cassette.index import Lookup
-from xs2a_sandbox.compare.states import STATES, reported_state
+from xs2a_sandbox.cassette.inputs import Place
+from xs2a_sandbox.cassette.recognition import product_parameter
+from xs2a_sandbox.compare.states import reported_state
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.documents.json_pointer import at_pointer, parse_pointer
 from xs2a_sandbox.documents.yaml_writer import write_exactly
 from xs2a_sandbox.features.derive.learning.answer_template import Sample, Template, Usual, last_members, learn_text
 from xs2a_sandbox.features.derive.learning.courses import StateSequences
-from xs2a_sandbox.features.derive.learning.recognised_exchange import MADE, RecognisedExchange
+from xs2a_sandbox.features.derive.learning.plain_template import expand
+from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
 from xs2a_sandbox.features.derive.recorded_answer import write_answer
 from xs2a_sandbox.http.body import Content
 from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.http.target import split_target
 
-READS = ("accounts.", "cards.")
-"""Handlers whose results are data of the bank, not of the request: their answers keep the documented shape."""
+DATA = frozenset({"account", "balance", "entry"})
+"""Things that are data of the bank, not of requests: answers that read them keep the documented shape."""
 _WHOLE = re.compile(r"\{\{ (result(?:\.\w+)*) \}\}")
-_COLLECTIONS = {"paymentId": "payments"}
+_KEPT = "sent"
+"""The member of a payment in the state that is what came."""
+_ROOTS = {"where": "path", "query": "query", "headers": "headers", "body": "body"}
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -46,8 +49,9 @@ def change(
     handlers: Mapping[str, Handler],
     courses: StateSequences,
     schemas: Schemas,
+    shapes: Mapping[str, Any] = {},
 ) -> OperationChange:
-    """`exchanges` are those of the operation, `makers` are those that made ids, by the id."""
+    """`exchanges` are those of the operation, `makers` those that made ids, by the id; `shapes` are the dialect's."""
     made = OperationChange(places=[exchange.place for exchange in exchanges])
     succeeded = [exchange for exchange in exchanges if exchange.succeeded]
     paths = Counter(exchange.path for exchange in exchanges)
@@ -59,7 +63,7 @@ def change(
         made.value["where"] = products
     if require := _require(operation, succeeded, schemas):
         made.value["require"] = require
-    if succeeded and (respond := _respond(operation, succeeded, makers, handlers, courses, made.unknown)):
+    if succeeded and (respond := _respond(operation, succeeded, makers, handlers, courses, made.unknown, shapes)):
         made.value["respond"] = respond
         made.value["answers"] = None
     return made
@@ -67,21 +71,23 @@ def change(
 
 def _products(operation: Operation, exchanges: Sequence[RecognisedExchange]) -> Any:
     """The path parameters with the products that the documented dialect does not have; {} if there is none."""
+    if (name := product_parameter(operation)) is None:
+        return {}
     written = deepcopy(operation.origin.written.get("where", {}))
     alternatives = written if isinstance(written, list) else [written]
     changed = False
     for exchange in exchanges:
-        product = exchange.parameters.get("product")
+        product = exchange.parameters.get(name)
         fitting = [
             spec
             for spec, constraints in zip(alternatives, operation.where, strict=True)
-            if all(c.fits((exchange.parameters[c.place.name],)) for c in constraints if c.place.name != "product")
+            if all(c.fits((exchange.parameters[c.place.name],)) for c in constraints if c.place.name != name)
         ]
         for spec in fitting[:1]:
-            offered = spec.get("product")
+            offered = spec.get(name)
             listed = offered if isinstance(offered, list) else [offered]
             if product and isinstance(offered, list | str) and product not in listed:
-                spec["product"] = [*listed, product]
+                spec[name] = [*listed, product]
                 changed = True
     return written if changed else {}
 
@@ -102,7 +108,7 @@ def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], sche
             elif part == "headers":
                 spec[part] = {**spec.get(part, {}), name: _WHATEVER}  # every request must bring it
                 lifted = True
-        if step.that and not all(step.that(_scope(exchange)) for exchange in exchanges):
+        if step.that and not all(step.that(exchange.sent.input_scope()) for exchange in exchanges):
             spec["that"] = None
             lifted = True
         schema = step.schema if "schema" in (spec.get("body") or {}) else None
@@ -119,17 +125,6 @@ def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], sche
 
 
 _WHATEVER = {"any": [{"absent": True}, {"exists": True}]}
-
-
-def _scope(exchange: RecognisedExchange) -> dict[str, Any]:
-    """The part of a request that conditions of requirements are about."""
-    return {
-        "path": exchange.parameters,
-        "query": dict(reversed(split_target(exchange.entry.target).query)),
-        "headers": exchange.entry.headers.first,
-        "body": exchange.body,
-        WORK: Work(),
-    }
 
 
 def _without_nulls(value: Any) -> Any:
@@ -166,14 +161,16 @@ def _respond(
     handlers: Mapping[str, Handler],
     courses: StateSequences,
     unknown: list[str],
+    shapes: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
     written = deepcopy(operation.origin.written.get("respond", {}))
     usual_answers = written if isinstance(written, list) else [written]
     by_status: defaultdict[int, list[RecognisedExchange]] = defaultdict(list)
     for exchange in exchanges:
         by_status[exchange.entry.status].append(exchange)
-    if (operation.behaviour.handler or "").startswith(READS):
+    if reads_data(operation):
         return _of_data(usual_answers, by_status, operation, unknown)
+    usual_answers = expand(usual_answers, shapes)
     answers = []
     for number, spec in enumerate(usual_answers):
         status = spec.get("status", 200)
@@ -190,6 +187,11 @@ def _respond(
         for status, group in by_status.items()
     ]
     return answers
+
+
+def reads_data(operation: Operation | None) -> bool:
+    does = operation.does if operation else None
+    return does is not None and does.reads and does.thing in DATA
 
 
 def _of_data(
@@ -229,7 +231,8 @@ def _answer(
         answer["headers"] = headers
     readable = [sample for exchange, sample in zip(exchanges, samples, strict=True) if exchange.answer is not None]
     if readable:
-        usual = Usual(spec.get("body"), _members(spec.get("body"), returns), courses.words(operation.id))
+        things, members = exchanges[0].interface.things, _members(spec.get("body"), returns)
+        usual = Usual(spec.get("body"), members, courses.words(operation.id), things)
         template = Template(readable, usual)
         answer["body"] = template.value
         unknown += [f"{operation.id}: {line}" for line in template.unknown]
@@ -255,41 +258,64 @@ def _sample(
     courses: StateSequences,
 ) -> Sample:
     ids = {value: f"path{_step(name)}" for name, value in exchange.parameters.items()}
-    for name, id in exchange.made.items():
-        if name in returns:
-            ids[id] = f"result.{name}"
-    for name in ("Consent-ID", "X-Request-ID"):
-        if value := exchange.entry.headers.get(name):
-            ids.setdefault(value, f"headers['{name.lower()}']")
+    for thing, id in exchange.made.items():
+        if operation.does and thing == operation.does.thing and "id" in returns:
+            ids[id] = "result.id"
+    for place, value in name_sent(exchange, "consent", "once"):
+        ids.setdefault(value, expression_of(place))
+    things = exchange.interface.things
+    own = things.states | things.answered
     echoes: dict[tuple[str, str], str] = {}
-    for name, collection in _COLLECTIONS.items():
-        maker = makers.get(exchange.parameters.get(name, ""))
-        if maker is not None:
-            echoes |= dict(_echoes(maker.body, f"state.{collection}[path.{name}].request"))
-    echoes |= dict(_echoes(exchange.body, "body"))
-    state = reported_state(Lookup((), dict(exchange.parameters), operation, ()), Content("json", exchange.answer))
+    for place, id in name_sent(exchange, "payment"):
+        if (maker := makers.get(id)) is not None:
+            echoes |= dict(_echoes(maker.body, f"state.payments[{expression_of(place)}].{_KEPT}", own))
+    echoes |= dict(_echoes(exchange.body, "body", own))
+    state = reported_state(exchange.asked, Content("json", exchange.answer))
     meaning = courses.meaning(state.thing, state.state) if state else None
     return Sample(exchange.place, exchange.answer, ids, echoes, meaning, _origin(exchange))
+
+
+def name_sent(exchange: RecognisedExchange, *inputs: str) -> Iterator[tuple[Place, str]]:
+    """The texts that the request has in the places of these inputs."""
+    for input in inputs:
+        source = exchange.source(input)
+        for alternative in source.alternatives if source else ():
+            value = alternative.read(exchange.sent) if alternative.place else None
+            if alternative.place and value and isinstance(value, str):
+                yield alternative.place, value
+
+
+def expression_of(place: Place) -> str:
+    part, name = place.part.part, place.part.name
+    steps = parse_pointer(name) if part == "body" else (name,)
+    return _ROOTS[part] + "".join(_quote(step) if part == "headers" else _step(str(step)) for step in steps)
 
 
 def _origin(exchange: RecognisedExchange) -> str:
     return str(Origin.parse(exchange.entry.bank)) if exchange.entry.bank else ""
 
 
-def _echoes(value: Any, expression: str, place: str = "") -> Iterator[tuple[tuple[str, str], str]]:
+def _echoes(
+    value: Any, expression: str, own: Collection[str], place: str = ""
+) -> Iterator[tuple[tuple[str, str], str]]:
+    """By place, and anywhere, what was sent; but for `own`, the members that the bank gives its ids and states."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _echoes(inner, expression + _step(key), f"{place}/{key}")
+            yield from _echoes(inner, expression + _step(key), own, f"{place}/{key}")
     elif isinstance(value, list):
         for number, inner in enumerate(value):
-            yield from _echoes(inner, f"{expression}[{number}]", f"{place}/{number}")
-    elif value is not None and not isinstance(value, bool) and place.rpartition("/")[2] not in STATES | MADE.keys():
+            yield from _echoes(inner, f"{expression}[{number}]", own, f"{place}/{number}")
+    elif value is not None and not isinstance(value, bool) and place.rpartition("/")[2] not in own:
         yield (last_members(place), write_exactly(value)), expression
         yield ("", write_exactly(value)), expression
 
 
 def _step(name: str) -> str:
-    return f".{name}" if _NAME.fullmatch(name) else "['" + name.replace("\\", "\\\\").replace("'", "\\'") + "']"
+    return f".{name}" if _NAME.fullmatch(name) else _quote(name)
+
+
+def _quote(name: Any) -> str:
+    return "['" + str(name).replace("\\", "\\\\").replace("'", "\\'") + "']"
 
 
 def _headers(

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from xs2a_sandbox.cassette.index import Lookup
 from xs2a_sandbox.compare.states import Thing, reported_state
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
 from xs2a_sandbox.http.body import Content
@@ -89,14 +88,13 @@ def courses(
     for exchange in exchanges:
         if exchange.operation is None or not exchange.succeeded:
             continue
-        lookup = Lookup((), dict(exchange.parameters), exchange.operation, ())
-        if now := reported_state(lookup, Content("json", exchange.answer)):
+        if now := reported_state(exchange.asked, Content("json", exchange.answer)):
             key = now.thing, now.id
             lives.setdefault(key, []).append(
                 StateReport(now.state, exchange.operation.id, exchange.place, key in deleted)
             )
-        if exchange.entry.method == "DELETE":
-            deleted |= {key for key in lives if key[1] in exchange.parameters.values()}
+        if exchange.does and exchange.does.verb == "end":
+            deleted |= {key for key in lives if key[1] == exchange.id_about(key[0])}
     meanings: dict[tuple[Thing, str], str] = {}
     unknown: list[str] = []
     after_delete = {key[0]: telling for key, ones in lives.items() for telling in ones if telling.deleted}

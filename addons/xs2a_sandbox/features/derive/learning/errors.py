@@ -9,6 +9,7 @@ from typing import Any
 from xs2a_sandbox.cassette.model import ErrorAnswer
 from xs2a_sandbox.documents.yaml_writer import write_exactly
 from xs2a_sandbox.features.derive.learning.answer_template import Sample, Template, Usual, last_members, learn_text
+from xs2a_sandbox.features.derive.learning.changes import expression_of, name_sent
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
 
 _CODES = ("code", "error", "errorCode")
@@ -80,12 +81,15 @@ def learn_errors(
 
 
 def error_words(body: Any) -> ErrorSample:
-    if isinstance(body, dict) and isinstance(messages := body.get("tppMessages"), list) and messages:
-        body = messages[0]
+    """What it says itself or, where it says nothing, the first of what it lists."""
     if not isinstance(body, dict):
         return ErrorSample(None, None, None, False)
     code = next((body[name] for name in _CODES if isinstance(body.get(name), str)), None)
     text = next((body[name] for name in _TEXTS if isinstance(body.get(name), str)), None)
+    if code is None and text is None:
+        lists = (value for value in body.values() if isinstance(value, list) and value and isinstance(value[0], dict))
+        if (listed := next(lists, None)) is not None:
+            return error_words(listed[0])
     path = body.get("path")
     return ErrorSample(code, text, path if isinstance(path, str) else None, "path" in body)
 
@@ -98,10 +102,11 @@ def _every(readable: Sequence[tuple[str, RecognisedExchange, ErrorSample]], unkn
         for place in _place(exchange.answer, names):
             echoes |= place
         echoes |= {(f"/{key}", write_exactly(exchange.entry.status)): "error.status" for key in _STATUSES}
-        ids = {value: "headers['x-request-id']" for value in exchange.entry.headers.all("X-Request-ID") if value}
+        ids = {value: expression_of(place) for place, value in name_sent(exchange, "once")}
         ids |= {what.code: "error.code"} if what.code else {}
         samples.append(Sample(exchange.place, exchange.answer, ids, echoes))
-    template = Template(samples, Usual(None, {}))
+    things = readable[0][1].interface.things
+    template = Template(samples, Usual(None, {}, things=things))
     unknown += [f"errors: {line}" for line in template.unknown]
     return _with_path(template.value)
 
@@ -169,7 +174,7 @@ def _with_id(text: str, exchange: RecognisedExchange, documented: ErrorAnswer) -
     if _ID not in str(documented.origin.written["text"]):
         return text.replace("{{", "{{ '{{' }}")
     ids = dict.fromkeys(exchange.parameters.values(), "id")
-    ids |= dict.fromkeys(exchange.entry.headers.all("Consent-ID"), "id")
+    ids |= dict.fromkeys(exchange.ids("consent"), "id")
     return learn_text(text, Sample(exchange.place, None, ids, {}))
 
 

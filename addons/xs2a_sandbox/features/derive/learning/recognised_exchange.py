@@ -1,29 +1,29 @@
 """Which operation of a documented dialect each recorded request is, wherever the bank has it, and who made which id."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xs2a_sandbox.cassette import Operation
-from xs2a_sandbox.cassette.path_pattern import LITERAL, TAIL, Segment
+from xs2a_sandbox.cassette import Interface, Operation
+from xs2a_sandbox.cassette.index import Lookup
+from xs2a_sandbox.cassette.inputs import Source
+from xs2a_sandbox.cassette.recognition import SentRequest, find_candidates, find_source, recognise
+from xs2a_sandbox.cassette.things import Act
+from xs2a_sandbox.compare.states import Asked
 from xs2a_sandbox.http import body
 from xs2a_sandbox.http.exchange import Exchange
+from xs2a_sandbox.http.messages import SAFE_METHODS
 from xs2a_sandbox.http.target import split_target
-
-MADE = {"consentId": "consent", "paymentId": "payment", "authorisationId": "authorisation", "basketId": "basket"}
-"""Ids that the bank gives out, as path parameters and members call them, and what they are of."""
-
-_VERSION = re.compile(r"v\d+(\.\d+)*")
-_PRODUCT = "product"
 
 
 @dataclass(frozen=True, slots=True)
 class RecognisedExchange:
     """A recorded exchange with its `place` in the tape. `path` is that of the operation, as the bank has it, and
-    `parameters` are its values; the bodies are None where they are no JSON.
+    `parameters` are its values; the bodies are None where they are no JSON. `interface` is the dialect that it is held
+    against.
     """
 
+    interface: Interface
     place: str
     entry: Exchange
     operation: Operation | None
@@ -41,24 +41,64 @@ class RecognisedExchange:
         return f"{self.entry.method} {self.entry.target.partition('?')[0]}"
 
     @property
+    def does(self) -> Act | None:
+        return self.operation.does if self.operation else None
+
+    @property
+    def reads(self) -> bool:
+        """True if it changes nothing; where no operation is found HTTP knows."""
+        return self.operation.reads if self.operation else self.entry.method in SAFE_METHODS
+
+    @property
+    def sent(self) -> SentRequest:
+        return SentRequest(self.entry, self.parameters)
+
+    @property
+    def asked(self) -> Asked:
+        return Asked(self.interface.things, Lookup((), dict(self.parameters), self.operation, ()), self.sent)
+
+    def ids(self, thing: str) -> set[str]:
+        """The ids by which the request names such a thing."""
+        return set(self.interface.things[thing].ids(self.sent))
+
+    def id_about(self, thing: str) -> str:
+        """The id of such a thing that it is about; empty if it is about none."""
+        return next(self.interface.things.ids_about(self.asked.lookup, self.sent, thing), "")
+
+    def source(self, input: str) -> Source | None:
+        return find_source(self.interface, self.operation, input)
+
+    def take(self, input: str) -> Any:
+        """What a handler would take of the request under that name; None where it does not have it."""
+        return self.sent.take(self.source(input))
+
+    def state(self, thing: str) -> str | None:
+        """The state that the answer tells of such a thing, as the domain calls it."""
+        word = self.interface.things[thing].state_in(self.answer)
+        return self.interface.states.state(thing, word) if word else None
+
+    @property
     def made(self) -> dict[str, str]:
-        """The ids that its answer gives out, by what they are called."""
-        if not self.succeeded or self.entry.method != "POST" or not isinstance(self.answer, dict):
+        """The ids that its answer gives out, by thing."""
+        creates = self.does.verb == "create" if self.does else not self.reads
+        if not self.succeeded or not creates:
             return {}
-        own = {name: self.answer[name] for name in MADE if isinstance(self.answer.get(name), str)}
-        return {name: id for name, id in own.items() if id and id != self.parameters.get(name)}
+        ids = {name: naming.id_in(self.answer) for name, naming in self.interface.things.namings.items()}
+        known = split_target(self.entry.target).segments
+        return {name: id for name, id in ids.items() if id and id not in known and id not in self.ids(name)}
 
 
 def recognise_exchanges(
-    places: Sequence[str], entries: Sequence[Exchange], operations: Iterable[Operation]
+    places: Sequence[str], entries: Sequence[Exchange], interface: Interface
 ) -> list[RecognisedExchange]:
-    candidates = [operation for operation in operations if not any(s.kind == TAIL for s in operation.pattern.segments)]
+    candidates = find_candidates(interface)
     exchanges = []
     for place, entry in zip(places, entries, strict=True):
-        operation, path, parameters = _operation(entry, candidates)
+        operation, path, parameters = recognise(entry.method, entry.target, candidates)
         request, answer = body.read(entry.body), body.read(entry.answer_body)
         exchanges.append(
             RecognisedExchange(
+                interface,
                 place,
                 entry,
                 operation,
@@ -69,46 +109,3 @@ def recognise_exchanges(
             )
         )
     return exchanges
-
-
-def _operation(entry: Exchange, operations: Sequence[Operation]) -> tuple[Operation | None, str, Mapping[str, str]]:
-    """The most literal operation with which the path ends: what stands before, a version among it, is the bank's."""
-    segments = split_target(entry.target).segments
-    fitting = []
-    for operation in operations:
-        if operation.method != entry.method:
-            continue
-        first, *rest = own = operation.pattern.segments
-        versioned = first.kind == LITERAL and bool(_VERSION.fullmatch(first.text))
-        tail = rest if versioned else own
-        before, end = segments[: len(segments) - len(tail)], segments[len(segments) - len(tail) :]
-        if len(end) != len(tail) or not (versioned or not before):
-            continue
-        parameters = _parameters(tail, end)
-        if parameters is not None and _fits(operation, parameters):
-            start = before[-1:] if before and _VERSION.fullmatch(before[-1]) else before
-            written = operation.pattern.text.split("/")[-len(tail) :]
-            literal = sum(segment.kind == LITERAL for segment in tail)
-            fitting.append((literal, operation, "/".join(["", *start, *written]), parameters))
-    if not fitting:
-        return None, entry.target.partition("?")[0], {}
-    _, operation, path, parameters = max(fitting, key=lambda fit: fit[0])
-    return operation, path, parameters
-
-
-def _parameters(tail: Sequence[Segment], segments: Sequence[str]) -> dict[str, str] | None:
-    parameters = {}
-    for segment, word in zip(tail, segments, strict=True):
-        if segment.kind != LITERAL:
-            parameters[segment.text] = word
-        elif segment.text != word:
-            return None
-    return parameters
-
-
-def _fits(operation: Operation, parameters: Mapping[str, str]) -> bool:
-    """Whatever the product is: a bank may have others."""
-    return any(
-        all(c.place.name == _PRODUCT or c.fits((parameters[c.place.name],)) for c in alternative)
-        for alternative in operation.where
-    )

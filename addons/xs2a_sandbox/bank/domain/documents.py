@@ -1,0 +1,64 @@
+"""What the documents of the state say, for whoever only looks at them: nobody else knows their members' names."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from xs2a_sandbox.bank.domain.lifecycle import CONSENT
+from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
+
+_USUAL_FREQUENCY = 4
+_WITH_STATES = {AUTHORISATIONS, *(family.collection for family in FAMILIES.values())}
+"""The collections of documents that have a state; that of an account is something else."""
+_AUTHORISED = frozenset(transition.to for transition in CONSENT.transitions if transition.event == "authorised by all")
+
+type Members = Mapping[str, Any]
+
+
+def state_of(collection: str, document: Members) -> str:
+    """The state, or the role that the test data give it; empty for what has neither."""
+    return str(changed_state_of(collection, document) or document.get("role") or "")
+
+
+def changed_state_of(collection: str, document: Members) -> str | None:
+    """The state that something has led to; None for what is as the test data have it."""
+    state: str | None = document.get("status") if collection in _WITH_STATES else None
+    return state
+
+
+def is_authorised(consent: Members) -> bool:
+    """True if a consent may be used, perhaps from the beginning."""
+    return state_of("consents", consent) in _AUTHORISED
+
+
+def frequency_of(consent: Members) -> int:
+    """The number of times that it may be used on one day without the customer."""
+    return int(consent.get("frequency") or _USUAL_FREQUENCY)
+
+
+def intent_of(payment: Members) -> str:
+    """The customer's reference: two payments with the same one are meant as one."""
+    parts = payment.get("parts") or ()
+    return " ".join(filter(None, (part.get("end_to_end_id") for part in parts)))
+
+
+def entry_ids(account: Members) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The ids of all entries of an account, each with its place in the document."""
+    for name, entries in account.get("transactions", {}).items():
+        for position, entry in enumerate(entries):
+            yield ("transactions", name, position, "transactionId"), entry["transactionId"]
+
+
+def describe(collection: str, document: Members) -> Iterator[str]:
+    """The words that somebody knows it by: accounts, names, products, amounts."""
+    if collection == "consents":
+        yield from (str(account) for account in document.get("accounts", ()))
+        if until := document.get("valid_until"):
+            yield f"until {until}"
+    elif collection == AUTHORISATIONS:
+        yield from (str(document[name]) for name in ("family", "resource", "approach", "psuId") if document.get(name))
+    else:
+        yield from (str(document[name]) for name in ("name", "product") if document.get(name))
+        creditors = (part.get("creditor") or {} for part in (document.get("parts") or ())[:1])
+        yield from (str(creditor["name"]) for creditor in creditors if creditor.get("name"))
+    amounts = [document.get("amount"), *(b.get("balanceAmount") for b in document.get("balances", ())[:1])]
+    yield from (f"{amount['amount']} {amount['currency']}" for amount in amounts if isinstance(amount, dict))

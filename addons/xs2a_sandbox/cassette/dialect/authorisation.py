@@ -1,0 +1,197 @@
+"""The section `authorisation`: how customers decide, what about, on which pages, and where OAuth begins."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from xs2a_sandbox.cassette.dialect.sca_pages import DEFAULT, bundled_pages
+from xs2a_sandbox.cassette.dialect.sections import Sections
+from xs2a_sandbox.cassette.evaluation.expressions import ROOTS, Render, compile_text
+from xs2a_sandbox.cassette.evaluation.values import to_text
+from xs2a_sandbox.cassette.model import Pointer
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.errors import ExpressionError, Problem
+
+SECTION = "authorisation"
+ON_PAGES = ("redirect", "oauth")
+"""The approaches that send the customer to the bank's pages."""
+ID = "id"
+"""The word of a page's address that stands for the id of what is authorised."""
+
+_STRUCTURE = frozenset({"of", "code", "scopes", "endpoint"})
+_OF_FAMILY = frozenset({"page", "rows"})
+"""Keys that are no options; those of a family beside its options."""
+_NAME = r"[\w.~-]+"
+_ADDRESS = re.compile(rf"({_NAME}(?:/{_NAME})*)\?(.+)", re.ASCII)
+_PARAMETER = re.compile(rf"({_NAME})=\{{(\w+)\}}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class PageAddress:
+    """A page below `/sca/`: the segments of its path, and by parameter of its query the member that fills it."""
+
+    path: tuple[str, ...]
+    parameters: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, text: str) -> "PageAddress":
+        """Raises ValueError, with what is wrong."""
+        address = _ADDRESS.fullmatch(text)
+        pairs = [_PARAMETER.fullmatch(part) for part in address[2].split("&")] if address else []
+        if address is None or None in pairs:
+            raise ValueError("a page's address is a path and parameters, such as consents?consent_id={id}")
+        parameters = [(pair[1], pair[2]) for pair in pairs if pair]
+        if len(dict(parameters)) != len(parameters):
+            raise ValueError("a parameter is there twice")
+        if [word for _, word in parameters].count(ID) != 1:
+            raise ValueError("one parameter must hold {id}, the id of what is authorised")
+        return cls(tuple(address[1].split("/")), dict(parameters))
+
+    def fill(self, id: str, resource: Mapping[str, Any]) -> str:
+        """The address for this resource, relative to `/sca/`."""
+        values = {**{word: to_text(resource.get(word)) for word in self.parameters.values()}, ID: id}
+        query = "&".join(f"{name}={quote(values[word], safe='')}" for name, word in self.parameters.items())
+        return f"{'/'.join(self.path)}?{query}"
+
+
+@dataclass(frozen=True, slots=True)
+class Authorisable:
+    """How one family is authorised. `rows` are labels and texts that its page shows beside its own."""
+
+    options: Mapping[str, Any]
+    page: PageAddress | None = None
+    rows: tuple[tuple[Render | str, Render | str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeOfTokens:
+    """What a token with the scope is for: paths with one of these segments. `text` names what a login's page calls it.
+
+    The name of the scope may end in `*`, and stands then for all that begin so.
+    """
+
+    name: str
+    paths: tuple[str, ...]
+    text: str | None = None
+
+    def is_meant(self, word: str) -> bool:
+        return word.startswith(self.name[:-1]) if self.name.endswith("*") else word == self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The authorisation endpoint of OAuth. `finds` are, by family, expressions for the id of what is authorised.
+
+    A request for scopes of `login` alone asks for no more than a login.
+    """
+
+    path: tuple[str, ...]
+    needs_challenge: bool
+    needs_scope: bool
+    finds: Mapping[str, Render | str]
+    login: frozenset[str]
+    otherwise: str
+
+
+@dataclass(frozen=True, slots=True)
+class Authorisation:
+    """The section, of all layers. What `of` does not name cannot be authorised; `code` is the name of what is brought
+    back after a redirect that has to be confirmed.
+    """
+
+    of: Mapping[str, Authorisable] = field(default_factory=dict)
+    code: str = "code"
+    scopes: tuple[ScopeOfTokens, ...] = ()
+    endpoint: Endpoint | None = None
+
+    def options(self, family: str) -> Mapping[str, Any]:
+        return self.of[family].options if family in self.of else {}
+
+    def scopes_of(self, text: str) -> Iterator[ScopeOfTokens]:
+        """The scopes that a text of several words names."""
+        words = text.split()
+        return (scope for scope in self.scopes if any(map(scope.is_meant, words)))
+
+
+def read(sections: Sections) -> tuple[Authorisation, list[Problem]]:
+    """The section as all layers say it, and what is wrong with it."""
+    reader = _Reader(sections)
+    return reader.authorisation(sections.get(SECTION)), reader.problems
+
+
+class _Reader:
+    """Compiles the section, noting problems as it goes."""
+
+    def __init__(self, sections: Sections) -> None:
+        self.problems: list[Problem] = []
+        self._sections = sections
+
+    def authorisation(self, spec: Mapping[str, Any]) -> Authorisation:
+        usual = {name: value for name, value in spec.items() if name not in _STRUCTURE}
+        families = {name: self._family(name, {**usual, **own}) for name, own in spec.get("of", {}).items()}
+        endpoint = self._endpoint(spec["endpoint"]) if "endpoint" in spec else None
+        self._check_paths(families, endpoint)
+        scopes = tuple(self._scope(name, scope) for name, scope in spec.get("scopes", {}).items())
+        return Authorisation(families, spec.get("code", "code"), scopes, endpoint)
+
+    def _scope(self, name: str, spec: Mapping[str, Any]) -> ScopeOfTokens:
+        texts, text = bundled_pages().texts[DEFAULT], spec.get("text")
+        if text is not None and text not in texts:
+            wrong = f"the pages have no text {text!r}{did_you_mean(text, texts)}"
+            self._note(("scopes", name, "text"), "wrong-value", wrong)
+        return ScopeOfTokens(name, tuple(spec.get("paths", ())), text if text in texts else None)
+
+    def _family(self, name: str, spec: Mapping[str, Any]) -> Authorisable:
+        at: Pointer = ("of", name)
+        options = {key: value for key, value in spec.items() if key not in _OF_FAMILY}
+        page = None
+        if "page" in spec:
+            try:
+                page = PageAddress.parse(spec["page"])
+            except ValueError as error:
+                self._note((*at, "page"), "page", str(error))
+        elif approaches := [one for one in ON_PAGES if one in options.get("approaches", ON_PAGES)]:
+            text = f"it can be authorised by {' and '.join(approaches)}, and there is no page for that; name it as page"
+            self._note(at, "page", f"{text}, or say other approaches")
+        rows = tuple(
+            (
+                self._compile(row["label"], (*at, "rows", number, "label"), ROOTS | {"resource"}),
+                self._compile(row["text"], (*at, "rows", number, "text"), ROOTS | {"resource"}),
+            )
+            for number, row in enumerate(spec.get("rows", ()))
+        )
+        return Authorisable(options, page, rows)
+
+    def _endpoint(self, spec: Mapping[str, Any]) -> Endpoint:
+        finds = {
+            family: self._compile(text, ("endpoint", "finds", family), ROOTS)
+            for family, text in spec.get("finds", {}).items()
+        }
+        return Endpoint(
+            tuple(spec.get("path", "authorize").split("/")),
+            spec.get("pkce", "required") == "required",
+            spec.get("scope", "required") == "required",
+            finds,
+            frozenset(spec.get("login", ())),
+            spec.get("otherwise", "the request names nothing that can be authorised"),
+        )
+
+    def _check_paths(self, families: Mapping[str, Authorisable], endpoint: Endpoint | None) -> None:
+        """Finds two pages with one path: nobody could tell them apart."""
+        first: dict[tuple[str, ...], str] = {endpoint.path: "the authorisation endpoint"} if endpoint else {}
+        for name, family in families.items():
+            if family.page and (other := first.setdefault(family.page.path, name)) != name:
+                text = f"the path {'/'.join(family.page.path)} is that of {other}, too"
+                self._note(("of", name, "page"), "page", text)
+
+    def _compile(self, text: str, pointer: Pointer, roots: frozenset[str]) -> Render | str:
+        try:
+            return compile_text(text, roots)
+        except ExpressionError as error:
+            self._note(pointer, "expression", str(error))
+            return text
+
+    def _note(self, pointer: Pointer, code: str, text: str) -> None:
+        self.problems.append(self._sections.problem((SECTION, *pointer), code, text))

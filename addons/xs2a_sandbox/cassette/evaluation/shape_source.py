@@ -1,0 +1,621 @@
+"""Writes the templates of shapes as Python functions, since a list may have a hundred thousand entries to be shaped.
+
+Members, texts, conditions, comparisons, sums and the filters for single values become Python. Any other expression is
+called as it is elsewhere. Both come out the same.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+from jinja2 import nodes
+from jinja2.exceptions import SecurityError
+
+from xs2a_sandbox.cassette.evaluation.expressions import (
+    ENVIRONMENT,
+    INDEX,
+    IT,
+    KINDS,
+    ORDERINGS,
+    SHALLOW,
+    calculate,
+    chain_of,
+    check_part,
+    compile_part,
+    every,
+    is_each,
+    is_in_order,
+    is_merge,
+    is_plain,
+    is_renamed,
+    is_shaped,
+    member,
+    name_of_entry,
+    null_for,
+    parse_text,
+)
+from xs2a_sandbox.cassette.evaluation.values import merge_patch, to_text
+from xs2a_sandbox.cassette.evaluation.work import allow, charge, charge_entries, spend
+from xs2a_sandbox.errors import ExpressionError
+
+Report = Callable[[tuple[str | int, ...], str], None]
+Make = Callable[[Mapping[str, Any], Any], Any]
+"""Makes of a scope and a thing what its shape says."""
+
+_FILTERS = frozenset(
+    "abs capitalize count d decimal default int join length lower replace round string title trim upper "
+    "urlencode".split()
+)
+_ENDS = frozenset({"first", "last"})
+_DEEPEST = 40
+"""Parts within parts that Python is asked to read; it has a limit of its own."""
+_LONGEST_LITERAL = 15
+"""Members of a mapping that Python makes in one go; a copy of a longer one, with what differs, takes half the time."""
+_COMPARED = {"eq": "==", "ne": "!=", "in": "in", "notin": "not in"}
+_ALWAYS_THERE = ("{", "[", "'", '"')
+
+
+class Use(NamedTuple):
+    """A place where a shape is used: whether it is given a thing there, or sees what there is."""
+
+    name: str
+    pointer: tuple[str | int, ...]
+    is_given: bool
+
+
+@dataclass(slots=True)
+class Written:
+    """The roots that a template reads, the shapes that it uses, and whether it calls functions, such as `now()`."""
+
+    reads: set[str] = field(default_factory=set)
+    uses: list[Use] = field(default_factory=list)
+    calls: bool = False
+
+
+class ShapeSource:
+    """The functions of all shapes of a dialect, line by line, and the values that their lines name."""
+
+    def __init__(self, names: Sequence[str], roots: frozenset[str]) -> None:
+        self.functions = {name: f"shape_{number}" for number, name in enumerate(names)}
+        self.written: dict[str, Written] = {}
+        self.roots = roots
+        self.lines: list[str] = []
+        self._values: dict[str, Any] = dict(_CALLED)
+        self._count = 0
+
+    def write(self, name: str, template: Any, report: Report) -> Written:
+        """Adds the function of one shape; `report` is told of each mistake and its place in the template."""
+        written = self.written[name] = Written()
+        self.lines.append(f"def {self.functions[name]}(scope, it):")
+        block = _Block(self, written, report, 1, {IT: "it"})
+        block.add(f"return {block.value(template, ())}")
+        return written
+
+    def compile(self) -> dict[str, tuple[Make, "Kept | None"]]:
+        """The functions, by the names of the shapes, and where what they have made is kept."""
+        self._values |= {f"kept_{function}": self._memory(name) for name, function in self.functions.items()}
+        exec(compile("\n".join(self.lines), "<shapes>", "exec"), self._values)
+        made = self.functions.items()
+        return {name: (self._values[function], self._values[f"kept_{function}"]) for name, function in made}
+
+    def _memory(self, name: str) -> "Kept | None":
+        """Where what it makes is kept; None where the same thing does not always come out the same."""
+        names = [name]
+        for one in names:
+            names += [use.name for use in self.written[one].uses if use.name not in names and use.name in self.written]
+        written = [self.written[one] for one in names]
+        return Kept() if all(one.reads <= {IT} and not one.calls for one in written) else None
+
+    def bind(self, value: Any) -> str:
+        """A name for a value that is there already."""
+        name = self.fresh()
+        self._values[name] = value
+        return name
+
+    def fresh(self) -> str:
+        self._count += 1
+        return f"v{self._count}"
+
+
+class _Unwritten(Exception):
+    """Only the ordinary way of evaluating an expression covers it."""
+
+
+class _Block:
+    """Lines of one indentation; `variables` are roots that are variables of the function."""
+
+    def __init__(
+        self,
+        source: ShapeSource,
+        written: Written,
+        report: Report,
+        indent: int,
+        variables: Mapping[str, str],
+        outer: "_Block | None" = None,
+    ) -> None:
+        self._source = source
+        self._written = written
+        self._report = report
+        self._indent = indent
+        self._variables = variables
+        self._outer = outer
+        self._kept: dict[tuple[Any, ...], str] = {}
+
+    def add(self, line: str) -> None:
+        self._source.lines.append("    " * self._indent + line)
+
+    def value(self, template: Any, pointer: tuple[str | int, ...]) -> str:
+        """Python for what the template comes to, once the lines that it needs are added."""
+        if isinstance(template, str):
+            return self._text(template, pointer)
+        if isinstance(template, dict):
+            if is_merge(template):
+                return f"merge(({self._entries(template['merge'], (*pointer, 'merge'))}))"
+            if is_each(template):
+                return self._each(template, pointer)
+            if is_shaped(template):
+                return self._shaped(template, pointer)
+            if is_renamed(template):
+                return self._renamed(template, pointer)
+        if _is_constant(template):
+            return repr(template) if template is None else self._source.bind(template)
+        if isinstance(template, dict):
+            return self._mapping(template, pointer)
+        return f"[{self._entries(template, pointer)}]"
+
+    def _entries(self, templates: Sequence[Any], pointer: tuple[str | int, ...]) -> str:
+        return "".join([f"{self.value(entry, (*pointer, number))}, " for number, entry in enumerate(templates)])
+
+    def _mapping(self, template: Mapping[str, Any], pointer: tuple[str | int, ...]) -> str:
+        values = {name: self.value(inner, (*pointer, name)) for name, inner in template.items()}
+        first = next((position for position, name in enumerate(values) if name.endswith("?")), len(values))
+        literal = self._literal(template, dict(list(values.items())[:first]))
+        if first == len(values):
+            return literal
+        made = literal if literal.isidentifier() else self._keep(literal)
+        for name, value in list(values.items())[first:]:
+            if not name.endswith("?") or value.startswith(_ALWAYS_THERE):
+                self.add(f"{made}[{name.removesuffix('?')!r}] = {value}")
+                continue
+            there = value if value.isidentifier() else self._keep(value)
+            self.add(f"if {there} is not None: {made}[{name.removesuffix('?')!r}] = {there}")
+        return made
+
+    def _literal(self, template: Mapping[str, Any], values: Mapping[str, str]) -> str:
+        if len(values) <= _LONGEST_LITERAL:
+            return f"{{{''.join(f'{name!r}: {value}, ' for name, value in values.items())}}}"
+        usual = {name: template[name] if _is_constant(template[name]) else None for name in values}
+        made = self._keep(f"{self._source.bind(usual)}.copy()")
+        for name, value in values.items():
+            if not _is_constant(template[name]):
+                self.add(f"{made}[{name!r}] = {value}")
+        return made
+
+    def _shaped(self, template: Mapping[str, Any], pointer: tuple[str | int, ...]) -> str:
+        is_member = self._variables[IT] != IT
+        function = self._use(template["shape"], pointer, is_given="of" in template or is_member)
+        if "of" not in template:
+            return f"{function}(scope, {self._variables[IT]})"
+        thing = self._keep(self.value(template["of"], (*pointer, "of")))
+        return f"(None if {thing} is None else {function}(scope, {thing}))"
+
+    def _renamed(self, template: Mapping[str, Any], pointer: tuple[str | int, ...]) -> str:
+        """The members of a thing in their order, by other names; those that have none there keep theirs."""
+        names: dict[str, str] = {}
+        changed: dict[str, Any] = {}
+        dropped: set[str] = set()
+        for one, name in template["rename"].items():
+            place = (*pointer, "rename", one)
+            match name:
+                case None:
+                    dropped.add(one)
+                    continue
+                case str():
+                    names[one] = name
+                case dict() if len(name) == 1:
+                    ((names[one], changed[one]),) = name.items()
+                case _:
+                    text = (
+                        "a member gets a name, {NAME: VALUE} in which `it` is its value, or null, which leaves it out"
+                    )
+                    self._report(place, text)
+                    continue
+            if list(names.values()).count(names[one]) > 1:
+                self._report(place, f"another member gets the name {names[one]}, too")
+        if "of" in template:
+            thing = self._keep(self.value(template["of"], (*pointer, "of")))
+        else:
+            thing = self._variables[IT]
+            self._written.reads.add(IT)
+        members = self._keep(f"{thing} if type({thing}) is dict else mapping({thing})")
+        table, left_out = self._source.bind(names), self._source.bind(frozenset(dropped))
+        made = f"{{{table}.get(key, key): value for key, value in {members}.items()"
+        made += f" if key not in {left_out}}}" if dropped else "}"
+        if not changed:
+            untouched = self._source.bind(frozenset({*names, *dropped}).isdisjoint)
+            return self._keep(f"{members} if {untouched}({members}) else {made}")
+        made = self._keep(made)
+        reads_it = IT in self._written.reads
+        for one, value in changed.items():
+            there = self._keep(f"{members}.get({one!r})")
+            self.add(f"if {there} is not None:")
+            variables = {**self._variables, IT: there}
+            inner = _Block(self._source, self._written, self._report, self._indent + 1, variables, self)
+            name = names[one]
+            inner.add(f"{made}[{name!r}] = {inner.value(value, (*pointer, 'rename', one, name))}")
+        if not reads_it:
+            self._written.reads.discard(IT)
+        return made
+
+    def _use(self, name: str, pointer: tuple[str | int, ...], *, is_given: bool) -> str:
+        self._written.uses.append(Use(name, (*pointer, "shape"), is_given))
+        return self._source.functions.get(name, "unknown")
+
+    def _each(self, template: Mapping[str, Any], pointer: tuple[str | int, ...]) -> str:
+        name = name_of_entry(template, lambda text: self._report((*pointer, "as"), text))
+        listed = self._keep(self.value(template["each"], (*pointer, "each")))
+        entry, index = self._source.fresh(), self._source.fresh()
+        if "shape" in template and "when" not in template and self._is_inside(template["each"]):
+            function = self._use(template["shape"], pointer, is_given=True)
+            source = self._source.bind(template["each"])
+            return self._keep(f"shape_all({function}, kept_{function}, scope, listed({listed}, allow, {source}))")
+        made = self._keep("[]")
+        # What is in the thing is bounded by it; another list would be gone through for each thing.
+        bound = "allow" if self._is_inside(template["each"]) else "spend"
+        entries = f"listed({listed}, {bound}, {self._source.bind(template['each'])})"
+        self.add(f"for {index}, {entry} in enumerate({entries}):")
+        variables = {**self._variables, name: entry, INDEX: index}
+        inner = _Block(self._source, self._written, self._report, self._indent + 1, variables, self)
+        if "when" in template:
+            inner.add(f"if not {inner._condition(template['when'], (*pointer, 'when'))}: continue")
+        if "give" in template:
+            inner.add(f"{made}.append({inner.value(template['give'], (*pointer, 'give'))})")
+        else:
+            function = self._use(template["shape"], pointer, is_given=True)
+            inner.add(f"{made}.append(None if {entry} is None else {function}(scope, {entry}))")
+        return made
+
+    def _is_inside(self, source: Any) -> bool:
+        """Says whether the list is part of the thing itself."""
+        try:
+            parts = parse_text(source, source) if isinstance(source, str) else []
+        except ExpressionError:
+            return False
+        chain = chain_of(parts[0]) if len(parts) == 1 else None
+        return chain is not None and chain[0] in self._variables
+
+    def _text(self, template: str, pointer: tuple[str | int, ...]) -> str:
+        if "{{" not in template:
+            return repr(template)
+        try:
+            parts = parse_text(template, template)
+            values = [
+                repr(part.data) if isinstance(part, nodes.TemplateData) else self._expression(part, template)
+                for part in parts
+            ]
+        except ExpressionError as error:
+            self._report(pointer, str(error))
+            return "None"
+        if len(parts) == 1:
+            return values[0]
+        return f"''.join(({''.join(f'{self._as_text(value)}, ' for value in values)}))"
+
+    def _as_text(self, value: str) -> str:
+        if value.startswith(("'", '"')):
+            return value
+        kept = value if value.isidentifier() else self._keep(value)
+        return f"{kept} if type({kept}) is str else to_text({kept})"
+
+    def _condition(self, source: str, pointer: tuple[str | int, ...]) -> str:
+        try:
+            (part,) = parse_text("{{ " + source + " }}", source)
+            return self._expression(part, source)
+        except ExpressionError as error:
+            self._report(pointer, str(error))
+        except ValueError:
+            self._report(pointer, f"{source!r} is not one expression; a condition is written without {{{{ }}}}")
+        return "None"
+
+    def _expression(self, part: nodes.Expr, source: str) -> str:
+        """Raises ExpressionError where it cannot be compiled."""
+        names = self._source.roots | self._variables.keys()
+        try:
+            check_part(part, names, source)
+            self._written.calls = self._written.calls or bool(every(nodes.Call, part))
+            self._written.reads |= {name.name for name in every(nodes.Name, part)} & (self._source.roots | {IT})
+            if chain := chain_of(part):
+                return self._follow(*chain)
+            with self._as_before_if_unwritten():
+                value = self._python(part, is_loose=True)
+                if isinstance(part, nodes.Const):
+                    return value
+                return self._guard(value, source)
+        except (_Unwritten, RecursionError):
+            pass
+        return self._keep(f"{self._source.bind(compile_part(part, names, source))}({self._scope()})")
+
+    @contextmanager
+    def _as_before_if_unwritten(self) -> Iterator[None]:
+        length, kept = len(self._source.lines), dict(self._kept)
+        try:
+            yield
+        except (_Unwritten, RecursionError):
+            del self._source.lines[length:]
+            self._kept = kept
+            raise
+
+    def _guard(self, value: str, source: str) -> str:
+        made = self._source.fresh()
+        self.add("try:")
+        self.add(f"    {made} = {value}")
+        self.add("except Exception as error:")
+        self.add(f"    {made} = null_for(error, {self._source.bind(source)})")
+        return made
+
+    def _keep(self, value: str) -> str:
+        made = self._source.fresh()
+        self.add(f"{made} = {value}")
+        return made
+
+    def _once(self, key: tuple[Any, ...], value: Callable[[], str]) -> str:
+        """The variable that holds a value which is needed again and again."""
+        block: _Block | None = self
+        while block:
+            if key in block._kept:
+                return block._kept[key]
+            block = block._outer
+        self._kept[key] = self._keep(value())
+        return self._kept[key]
+
+    def _scope(self) -> str:
+        """The scope of expressions that are called."""
+        given = "".join(f"{name!r}: {variable}, " for name, variable in self._variables.items())
+        return self._once(("scope", given), lambda: f"{{**scope, {given}}}")
+
+    def _follow(self, root: str, keys: tuple[Any, ...]) -> str:
+        place = self._variables.get(root) or self._once(("root", root), lambda: f"scope.get({root!r})")
+        for key in keys[:-1]:
+            place = self._once((place, key, type(key)), partial(self._member, place, key))
+        return self._member(place, keys[-1]) if keys else place
+
+    def _member(self, place: str, key: Any) -> str:
+        if not isinstance(key, str):
+            return f"member({place}, {key!r})"
+        members = self._once((place, "members"), lambda: f"{place} if type({place}) is dict else members({place})")
+        return f"{members}.get({key!r})"
+
+    def _python(self, node: nodes.Node, depth: int = 0, *, is_loose: bool = False) -> str:
+        """`is_loose` where it makes no difference if what is undefined comes out as null. Raises _Unwritten."""
+        if depth > _DEEPEST:
+            raise _Unwritten
+        if chain := chain_of(node):
+            return self._follow(*chain)
+
+        def python(inner: nodes.Node, *, is_loose: bool = False) -> str:
+            return self._python(inner, depth + 1, is_loose=is_loose)
+
+        match node:
+            case nodes.Const(value=float(number)):
+                return self._source.bind(_decimal(repr(number)))
+            case nodes.Const(value=str() | int() | None as value):
+                return repr(value)
+            case nodes.Call(node=nodes.Name(name="wire"), args=[thing, state]):
+                return f"scope['wire']({python(thing)}, {python(state, is_loose=True)})"
+            case nodes.Getattr():
+                return f"look_up({python(node.node, is_loose=True)}, {node.attr!r})"
+            case nodes.Getitem(arg=nodes.Slice() as cut):
+                ends = [_write_end(end) for end in (cut.start, cut.stop, cut.step)]
+                return f"charge_entries({python(node.node, is_loose=True)})[{':'.join(ends)}]"
+            case nodes.Getitem():
+                return f"look_up({python(node.node, is_loose=True)}, {python(node.arg, is_loose=True)})"
+            case nodes.CondExpr() if node.expr2 is not None or is_loose:
+                test, value = python(node.test, is_loose=True), python(node.expr1, is_loose=is_loose)
+                return f"({value} if {test} else {python(node.expr2, is_loose=is_loose) if node.expr2 else None})"
+            case nodes.Or():
+                return f"({python(node.left, is_loose=True)} or {python(node.right, is_loose=is_loose)})"
+            case nodes.And():
+                return f"({python(node.left, is_loose=is_loose)} and {python(node.right, is_loose=is_loose)})"
+            case nodes.Not():
+                return f"(not {python(node.node, is_loose=True)})"
+            case nodes.Neg():
+                return f"(-{python(node.node)})"
+            case nodes.Concat():
+                return f"concat(({''.join(python(part, is_loose=True) + ', ' for part in node.nodes)}))"
+            case nodes.BinExpr(operator=str(operator)):
+                return f"calculate({operator!r}, {python(node.left)}, {python(node.right)})"
+            case nodes.Compare():
+                return self._compare(node, python)
+            case nodes.Test(args=None | [], kwargs=None | [], dyn_args=None, dyn_kwargs=None) if node.name in KINDS:
+                return f"{self._source.bind(_plain(ENVIRONMENT.tests[node.name]))}({python(node.node)})"
+            case nodes.Filter(node=nodes.Expr() as value, dyn_args=None, dyn_kwargs=None) if node.name in _FILTERS:
+                is_default = node.name in ("d", "default")
+                pay = "charge_entries" if node.name in SHALLOW else "charge"
+                arguments = [f"{pay}({python(value, is_loose=is_default)})", *map(python, node.args)]
+                arguments += [f"{pair.key}={python(pair.value)}" for pair in node.kwargs]
+                return f"{self._source.bind(_plain(ENVIRONMENT.filters[node.name]))}({', '.join(arguments)})"
+            case nodes.Filter(node=nodes.Expr() as value, args=[]) if node.name in _ENDS and is_loose:
+                return f"{node.name}(charge_entries({python(value)}))"
+            case nodes.List() | nodes.Dict() if (table := _constant(node)) is not None:
+                return self._source.bind(table)
+            case nodes.List():
+                return f"[{''.join(python(entry) + ', ' for entry in node.items)}]"
+            case nodes.Dict():
+                return f"{{{''.join(f'{python(pair.key)}: {python(pair.value)}, ' for pair in node.items)}}}"
+        raise _Unwritten
+
+    def _compare(self, node: nodes.Compare, python: Callable[[nodes.Node], str]) -> str:
+        operands = [node.expr, *(operand.expr for operand in node.ops)]
+        is_small = len(operands) == 2 and any(isinstance(operand, nodes.Const) for operand in operands)
+        first, *others = [python(one) if is_small else f"charge({python(one)})" for one in operands]
+        operators = tuple(operand.op for operand in node.ops)
+        if not ORDERINGS.isdisjoint(operators):
+            return f"is_in_order({first}, {operators!r}, ({''.join(f'{other}, ' for other in others)}))"
+        written = "".join(f" {_COMPARED[op]} {other}" for op, other in zip(operators, others, strict=True))
+        return f"({first}{written})"
+
+
+def _is_constant(template: Any) -> bool:
+    return is_plain(template) and not _has_expression(template)
+
+
+def _has_expression(template: Any) -> bool:
+    if isinstance(template, str):
+        return "{{" in template
+    inner = template.values() if isinstance(template, dict) else template if isinstance(template, list) else ()
+    return any(map(_has_expression, inner))
+
+
+def _write_end(end: nodes.Expr | None) -> str:
+    """The end of a slice. Raises _Unwritten where it is computed."""
+    match end:
+        case None:
+            return ""
+        case nodes.Const(value=int(number)):
+            return repr(number)
+        case nodes.Neg(node=nodes.Const(value=int(number))):
+            return repr(-number)
+    raise _Unwritten
+
+
+def _constant(node: nodes.List | nodes.Dict) -> list[Any] | dict[str, Any] | None:
+    """The list or mapping, where all that is in it is written out."""
+    pairs = node.items if isinstance(node, nodes.Dict) else ()
+    parts = [part for pair in pairs for part in (pair.key, pair.value)] if pairs else node.items
+    values = [part.value for part in parts if isinstance(part, nodes.Const) and not isinstance(part.value, float)]
+    if len(values) != len(parts):
+        return None
+    return dict(zip(values[::2], values[1::2], strict=True)) if isinstance(node, nodes.Dict) else values
+
+
+def _plain(function: Any) -> Callable[..., Any]:
+    """The filter or test itself, without what it costs."""
+    own: Callable[..., Any] = function.__wrapped__
+    return own
+
+
+_decimal = _plain(ENVIRONMENT.filters["decimal"])
+_join = _plain(ENVIRONMENT.filters["join"])
+
+
+class _Members:
+    """The members of what is no plain mapping."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def get(self, key: str) -> Any:
+        return member(self._value, key)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _members(value: Any) -> Any:
+    return _NOTHING if value is None else _Members(value)
+
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def _look_up(value: Any, key: Any) -> Any:
+    return value.get(key) if type(value) is dict else member(value, key)
+
+
+def _first(values: Iterable[Any]) -> Any:
+    return next(iter(values), None)
+
+
+def _last(values: Any) -> Any:
+    return next(iter(reversed(values)), None)
+
+
+_FREE = 1000
+"""Characters of a text that is put together, which cost nothing."""
+
+
+def _concat(values: Sequence[Any]) -> str:
+    try:
+        text = "".join(values)
+    except TypeError:
+        text = ""
+    if 0 < len(text) < _FREE:
+        return text
+    joined: str = _join(charge(list(values)))
+    return joined
+
+
+def _merge(parts: Sequence[Any]) -> Any:
+    first, *others = [part for part in parts if part is not None] or [None]
+    return reduce(merge_patch, others, first)
+
+
+_LONG = 1000
+"""Entries of a list that are worth to be kept: it is the bank's own, and asked for again."""
+_MOST_KEPT = 2**15
+
+
+class Kept:
+    """What a shape has made of things, by their identity: a thing that is held is no other one."""
+
+    __slots__ = ("_held", "_shaped")
+
+    def __init__(self) -> None:
+        self._held: list[Any] = []
+        self._shaped: dict[int, Any] = {}
+
+    def shape(self, make: Make, scope: Mapping[str, Any], things: Sequence[Any]) -> list[Any]:
+        shaped = list(map(self._shaped.get, map(id, things)))
+        if None not in shaped:
+            return shaped
+        if len(self._held) > _MOST_KEPT:
+            self._held, self._shaped = [], {}
+        held, kept = self._held, self._shaped
+        for position, it in enumerate(things):
+            if it is not None and shaped[position] is None:
+                held.append(it)
+                shaped[position] = kept[id(it)] = make(scope, it)
+        return shaped
+
+
+def shape_all(make: Make, kept: Kept | None, scope: Mapping[str, Any], things: Sequence[Any]) -> list[Any]:
+    """Shapes each thing. Those of long lists are kept, where the same thing always comes out the same."""
+    if kept is not None and len(things) >= _LONG:
+        return kept.shape(make, scope, things)
+    return [None if it is None else make(scope, it) for it in things]
+
+
+def _listed(value: Any, pay: Callable[[int], None], source: Any) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
+        return ()
+    try:
+        pay(len(value))
+    except SecurityError as error:
+        raise ExpressionError(f"{error} in {source!r}") from None
+    return value
+
+
+_CALLED: Mapping[str, Any] = {
+    "allow": allow,
+    "calculate": calculate,
+    "charge": charge,
+    "charge_entries": charge_entries,
+    "concat": _concat,
+    "first": _first,
+    "is_in_order": is_in_order,
+    "last": _last,
+    "listed": _listed,
+    "look_up": _look_up,
+    "mapping": _mapping,
+    "member": member,
+    "members": _members,
+    "merge": _merge,
+    "null_for": null_for,
+    "shape_all": shape_all,
+    "spend": spend,
+    "to_text": to_text,
+}

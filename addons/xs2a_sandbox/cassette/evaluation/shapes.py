@@ -1,0 +1,67 @@
+"""Named templates, each of which turns one thing of the domain into what an interface says of it."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from xs2a_sandbox.cassette.evaluation import work
+from xs2a_sandbox.cassette.evaluation.expressions import Scope
+from xs2a_sandbox.cassette.evaluation.shape_source import Kept, Make, ShapeSource, Use, shape_all
+from xs2a_sandbox.cassette.evaluation.work import WORK, Work
+
+_UNCHANGED = re.compile(r"\{\{\s*it\s*\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledShape:
+    """`reads` are the roots that its own expressions read, `uses` the shapes that it uses itself."""
+
+    template: Any
+    make: Make
+    kept: Kept | None
+    reads: frozenset[str]
+    uses: tuple[Use, ...]
+    changes_nothing: bool = False
+
+    def one(self, scope: Scope, it: Any) -> Any:
+        if self.changes_nothing:
+            return it
+        before = work.begin(scope.get(WORK) or Work())
+        try:
+            return self.make(scope, it)
+        finally:
+            work.end(before)
+
+    def many(self, scope: Scope, things: Sequence[Any]) -> Sequence[Any]:
+        if self.changes_nothing:
+            return things
+        before = work.begin(scope.get(WORK) or Work())
+        work.allow(len(things))
+        try:
+            return shape_all(self.make, self.kept, scope, things)
+        finally:
+            work.end(before)
+
+
+def compile_shapes(
+    templates: Mapping[str, Any], roots: frozenset[str], report: Callable[[str, tuple[str | int, ...], str], None]
+) -> Mapping[str, CompiledShape]:
+    """The shapes of a dialect, which may use each other.
+
+    `report` takes the name of the shape, the place in its template, and what is wrong there.
+    """
+    source = ShapeSource(list(templates), roots)
+    written = {name: source.write(name, template, partial(report, name)) for name, template in templates.items()}
+    compiled = source.compile()
+    return {
+        name: CompiledShape(
+            template,
+            *compiled[name],
+            frozenset(written[name].reads),
+            tuple(written[name].uses),
+            isinstance(template, str) and _UNCHANGED.fullmatch(template) is not None,
+        )
+        for name, template in templates.items()
+    }

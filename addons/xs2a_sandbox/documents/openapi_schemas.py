@@ -1,0 +1,183 @@
+"""Schemas as OpenAPI 3.0 has them, in documents or in files of their own, translated to JSON Schema 2020-12."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from xs2a_sandbox.documents.formats import FORMATS, OF_JSON_SCHEMA
+
+WORDS = frozenset({"discriminator", "example", "externalDocs", "nullable", "xml"})
+"""Keywords that JSON Schema does not have."""
+
+_BOUNDS = {"int32": 2**31, "int64": 2**63}
+_LISTS = ("allOf", "anyOf", "oneOf")
+_SINGLE = ("additionalProperties", "items", "not")
+_EXCLUSIVE = {"exclusiveMaximum": "maximum", "exclusiveMinimum": "minimum"}
+
+_NAMED = ("components", "schemas")
+
+type Place = tuple[str | int, ...]
+
+
+def is_whole(document: Mapping[str, Any]) -> bool:
+    """Tells if the document is one of OpenAPI, or a part of one, whose schemas have names."""
+    return "openapi" in document or ("components" in document and "$schema" not in document)
+
+
+def version_mistake(document: Mapping[str, Any]) -> str | None:
+    """The version that cannot be read, in words."""
+    if "swagger" in document:
+        return "this is OpenAPI 2 (Swagger): convert it to OpenAPI 3.0 or 3.1"
+    version = str(document.get("openapi", "3.0"))
+    if version.split(".")[:2] in (["3", "0"], ["3", "1"]):
+        return None
+    return f"documents of OpenAPI 3.0 and 3.1 are read, not {version[:20]}"
+
+
+def places(document: Mapping[str, Any]) -> Iterator[tuple[Place, Any]]:
+    """The schemas of a document, each with its place: itself, unless it is one of OpenAPI."""
+    if not is_whole(document):
+        yield (), document
+        return
+    for name, schema in named_schemas(document).items():
+        yield (*_NAMED, name), schema
+    yield from _unnamed(document)
+
+
+def named_schemas(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schemas among the components of a document of OpenAPI."""
+    components = document.get("components")
+    named = components.get("schemas") if isinstance(components, dict) else None
+    return named if isinstance(named, dict) else {}
+
+
+def _unnamed(value: Any, pointer: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """The schemas that stand where they are used."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, inner in pairs:
+        below = (*pointer, step)
+        if step == "schema":
+            yield below, inner
+        elif step not in ("example", "examples") and below != _NAMED:
+            yield from _unnamed(inner, below)
+
+
+def translate(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with all of its schemas as JSON Schema 2020-12 has them; only OpenAPI 3.0 has them otherwise."""
+    if not is_whole(document):
+        schema: dict[str, Any] = _translate_schema(document) if _has_own_words(document) else dict(document)
+        return schema
+    translated: dict[str, Any] = _copy(document)
+    others: set[str] = set()
+    is_of_3_0 = version_mistake(document) is None and not str(document.get("openapi", "3.0")).startswith("3.1")
+    for pointer, part in places(document):
+        above: Any = translated
+        for step in pointer[:-1]:
+            above = above[step]
+        above[pointer[-1]] = _translate_schema(part) if is_of_3_0 else part
+        others |= {reference.partition("#")[0] for reference in _references(above[pointer[-1]])} - {""}
+    if others:
+        # A validator looks for references to other files here, but not everywhere in a document of OpenAPI.
+        translated["$defs"] = {other: {"$ref": other} for other in sorted(others)}
+    return translated
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, list):
+        for entry in schema:
+            yield from _references(entry)
+    elif isinstance(schema, dict):
+        if isinstance(reference := schema.get("$ref"), str):
+            yield reference
+        for inner in schema.values():
+            yield from _references(inner)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copy(inner) for name, inner in value.items()}
+    return [_copy(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _has_own_words(schema: Any) -> bool:
+    """Tells if a schema uses words that only OpenAPI 3.0 has."""
+    if not isinstance(schema, dict) or "$schema" in schema:
+        return False
+    exclusive = (schema.get(keyword) for keyword in _EXCLUSIVE)
+    return (
+        not WORDS.isdisjoint(schema)
+        or any(isinstance(value, bool) for value in exclusive)
+        or any(map(_has_own_words, _parts(schema)))
+    )
+
+
+def _parts(schema: Mapping[str, Any]) -> Iterator[Any]:
+    properties = schema.get("properties")
+    yield from properties.values() if isinstance(properties, dict) else ()
+    for keyword in _LISTS:
+        branches = schema.get(keyword)
+        yield from branches if isinstance(branches, list) else ()
+    yield from (schema[keyword] for keyword in _SINGLE if keyword in schema)
+
+
+def _translate_schema(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return {"$ref": schema["$ref"]}  # what stands beside it does not count in OpenAPI 3.0
+    translated = {
+        keyword: _translate_value(keyword, value)
+        for keyword, value in schema.items()
+        if keyword not in WORDS and not keyword.startswith("x-")
+    }
+    _translate_limits(translated)
+    if isinstance(translated.get("required"), list):
+        translated["required"] = _required_both_ways(schema)
+    return _with_null(translated) if schema.get("nullable") is True else translated
+
+
+def _translate_value(keyword: str, value: Any) -> Any:
+    if keyword == "properties" and isinstance(value, dict):
+        return {name: _translate_schema(inner) for name, inner in value.items()}
+    if keyword in _LISTS and isinstance(value, list):
+        return [_translate_schema(branch) for branch in value]
+    return _translate_schema(value) if keyword in _SINGLE else value
+
+
+def _translate_limits(schema: dict[str, Any]) -> None:
+    """Has limits as numbers, and says as limits what the format of a number means; formats are anybody's own."""
+    for keyword, of in _EXCLUSIVE.items():
+        if isinstance(is_exclusive := schema.get(keyword), bool):
+            del schema[keyword]
+            if is_exclusive and of in schema:
+                schema[keyword] = schema.pop(of)
+    name = schema.get("format")
+    if not isinstance(name, str):
+        return
+    if name not in FORMATS and name not in OF_JSON_SCHEMA:
+        del schema["format"]
+    if (bound := _BOUNDS.get(name)) is not None:
+        schema.setdefault("minimum", -bound)
+        schema.setdefault("maximum", bound - 1)
+
+
+def _required_both_ways(schema: Mapping[str, Any]) -> list[Any]:
+    """The members that must be there both in requests and in answers, which are neither `readOnly` nor `writeOnly`."""
+    properties = schema.get("properties", {})
+    one_way = {
+        name
+        for name, inner in (properties.items() if isinstance(properties, dict) else ())
+        if isinstance(inner, dict) and "$ref" not in inner and (inner.get("readOnly") or inner.get("writeOnly"))
+    }
+    return [name for name in schema["required"] if not isinstance(name, str) or name not in one_way]
+
+
+def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a value that may be null as well."""
+    if not {*_LISTS, "not"}.isdisjoint(schema):
+        return {"anyOf": [schema, {"type": "null"}]}
+    more: dict[str, Any] = {}
+    if isinstance(kind := schema.get("type"), str):
+        more["type"] = [kind, "null"]
+    if isinstance(values := schema.get("enum"), list) and None not in values:
+        more["enum"] = [*values, None]
+    return {**schema, **more}

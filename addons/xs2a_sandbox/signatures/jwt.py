@@ -1,0 +1,114 @@
+"""JSON Web Tokens that somebody sends, in the compact form (RFC 7519): what they say, and who has signed them."""
+
+import re
+from base64 import urlsafe_b64decode
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from joserfc import jws
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
+
+from xs2a_sandbox.http import body
+from xs2a_sandbox.signatures.dpop import ALGORITHMS, WrongProof, read_key
+
+LARGEST = 64 * 1024
+"""Characters of a token."""
+MOST_KEYS = 10
+"""Keys that a signature is held against, of those that it may be made with."""
+
+_MOST_PARTS = 500
+"""Objects and lists in a header or in claims: more could be nested deeper than can be written again."""
+_PART = re.compile(r"[A-Za-z0-9_-]*")
+_PUBLIC = ("kty", "crv", "x", "y", "n", "e", "use", "key_ops", "alg")
+
+
+class _Registry(jws.JWSRegistry):
+    max_header_length = LARGEST
+    max_payload_length = LARGEST
+
+    def get_alg(self, name: str) -> Any:
+        return super().get_alg(_usual_name(name))
+
+
+_REGISTRY = _Registry(algorithms=[*ALGORITHMS], strict_check_header=False)
+
+
+def read(text: object) -> dict[str, Any] | None:
+    """The header and the claims of a token, whoever has signed it; None for anything else."""
+    parts = text.split(".") if isinstance(text, str) and len(text) <= LARGEST else []
+    if len(parts) != 3 or not all(map(_PART.fullmatch, parts)):
+        return None
+    header, claims = map(_members, parts[:2])
+    return {"header": header, "claims": claims} if header is not None and claims is not None else None
+
+
+def is_signed_by(text: object, keys: object) -> bool:
+    """Whether one of the keys has signed the token; they are a JWK Set, a JWK, or a certificate or key as PEM.
+
+    Of a set the keys count that have the `kid` of the token or none, and are for its algorithm.
+    """
+    token = read(text)
+    if token is None or "crit" in token["header"]:
+        return False
+    algorithm, name = _usual_name(token["header"].get("alg")), token["header"].get("kid")
+    if algorithm not in ALGORITHMS:
+        return False
+    fitting = [key for key in _members_of_keys(keys) if name is None or key.get("kid") in (None, name)]
+    return any(_verifies(str(text), key, algorithm) for key in fitting[:MOST_KEYS])
+
+
+def _usual_name(algorithm: Any) -> Any:
+    """RFC 9864 has the names of curves for what was EdDSA."""
+    return "Ed25519" if algorithm == "EdDSA" else algorithm
+
+
+def _members(part: str) -> dict[str, Any] | None:
+    try:
+        content = urlsafe_b64decode(part + "==")
+    except ValueError:
+        return None
+    if content.count(b"{") + content.count(b"[") > _MOST_PARTS:
+        return None
+    value = body.read(content).value
+    return value if isinstance(value, dict) else None
+
+
+def _members_of_keys(keys: object) -> Iterator[Mapping[str, Any]]:
+    """The keys as JWKs."""
+    if isinstance(keys, str):
+        key = _read_pem(keys)
+        if key is not None:
+            yield key.as_dict(private=False)
+    elif isinstance(keys, Mapping):
+        listed = keys.get("keys", [keys])
+        yield from (key for key in (listed if isinstance(listed, list) else []) if isinstance(key, Mapping))
+
+
+def _read_pem(text: str) -> Key | None:
+    try:
+        if "CERTIFICATE" in text:
+            public = x509.load_pem_x509_certificate(text.encode()).public_key()
+            text = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    except ValueError:
+        return None
+    for kind in (RSAKey, ECKey, OKPKey):
+        try:
+            return kind.import_key(text)
+        except (JoseError, ValueError, TypeError):
+            continue
+    return None
+
+
+def _verifies(text: str, members: Mapping[str, Any], algorithm: str) -> bool:
+    public = {name: members[name] for name in _PUBLIC if name in members}
+    if "alg" in public:
+        public["alg"] = _usual_name(public["alg"])
+    try:
+        key = read_key(public, algorithm)
+        jws.deserialize_compact(text, key, registry=_REGISTRY)
+    except (WrongProof, JoseError, ValueError, TypeError):
+        return False
+    return True

@@ -1,0 +1,82 @@
+"""The words of a dialect for states: checked when it is loaded, and told both ways."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.writing import SCHEMAS
+from xs2a_sandbox.bank.handlers.table import NAMED
+from xs2a_sandbox.bundled import bundled, dialects
+from xs2a_sandbox.cassette.dialect import layers
+from xs2a_sandbox.cassette.dialect.states import default_states
+from xs2a_sandbox.cassette.evaluation.expressions import ROOTS, compile_text, render
+from xs2a_sandbox.cassette.evaluation.state_words import STATES, StateWords
+from xs2a_sandbox.errors import ExpressionError, Unreadable
+
+LOGIN = {"awaiting": "OPEN", "authorised": "DONE", "rejected": "NO"}
+
+
+def words(tmp_path: Path, section: dict[str, Any]) -> StateWords:
+    (tmp_path / "mine.yaml").write_text(f"cassette: 1\nstates: {section}\n")
+    return layers.read([[bundled("cassettes") / "xs2a-1.84"], [tmp_path]], SCHEMAS, NAMED).states
+
+
+def test_a_layer_says_what_it_has_otherwise(tmp_path: Path) -> None:
+    own = words(tmp_path, {"login": {"awaiting": "OPEN"}, "consent": {"without": ["partly"]}})
+
+    assert own.word("login", "awaiting") == "OPEN"
+    assert own.word("login", "authorised") == "valid"
+    assert own.word("consent", "partly") == "partly"
+
+
+@pytest.mark.parametrize(
+    ("section", "text"),
+    [
+        ({"login": {**LOGIN, "rejected": "DONE"}}, "DONE is the word for authorised already"),
+        ({"payment": {"RCVD": "NEW"}}, "no word for PATC, ACTC, ACSP"),
+        ({"login": {"open": "OPEN"}}, "unknown key open"),
+        ({"consents": {}}, "unknown key consents; did you mean consent?"),
+    ],
+)
+def test_what_leads_to_no_word_or_to_two_is_told(tmp_path: Path, section: dict[str, Any], text: str) -> None:
+    with pytest.raises(Unreadable) as unreadable:
+        words(tmp_path, section)
+
+    assert any(text in problem.text for problem in unreadable.value.problems)
+
+
+@pytest.mark.parametrize("dialect", dialects())
+def test_the_words_of_the_bundled_dialects_lead_back(dialect: str) -> None:
+    own = layers.read([[bundled("cassettes") / dialect]], SCHEMAS, NAMED).states
+
+    for thing, states in STATES.items():
+        assert [own.state(thing, str(own.word(thing, state))) for state in states] == list(states)
+    assert own.words == default_states().words
+
+
+def test_what_has_no_word_is_called_as_it_is() -> None:
+    assert StateWords().word("consent", "authorised") == "authorised"
+    assert StateWords().state("consent", "frozen") == "frozen"
+    assert StateWords({"login": LOGIN}).word("login", None) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{{ wire('login', body.state) }}", "OPEN"),
+        ("it is {{ wire('login', body.state) }}", "it is OPEN"),
+        ("{{ wire(body.thing, body.state) }}", "OPEN"),
+        ("{{ wire('login', body.nothing) }}", None),
+    ],
+)
+def test_expressions_tell_the_word(text: str, expected: str | None) -> None:
+    scope = {"body": {"state": "awaiting", "thing": "login"}, "wire": StateWords({"login": LOGIN}).word}
+
+    assert render(compile_text(text, ROOTS), scope) == expected
+
+
+@pytest.mark.parametrize("text", ["{{ wire('logins', body.state) }}", "{{ wire('login') }}", "{{ wire }}"])
+def test_a_call_that_tells_nothing_is_a_mistake(text: str) -> None:
+    with pytest.raises(ExpressionError, match="wire"):
+        compile_text(text, ROOTS)

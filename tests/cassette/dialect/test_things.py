@@ -1,0 +1,112 @@
+"""What a dialect says of the things that its interface is about, and the mistakes in it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.engine_client import bundled_engine, speaking
+from tests.support.writing import BANK, check, problems
+from xs2a_sandbox.cassette.dialect.things import default_things
+from xs2a_sandbox.cassette.things import Place
+
+CONSENT = {
+    "id": ["path.ref", "headers['X-Agreement']", "body.data.ref", "answer.data.ref"],
+    "state": "answer.data.phase",
+    "decided": ["GRANTED", "OVER"],
+}
+
+
+def test_places_are_read(tmp_path: Path) -> None:
+    interface, found = check(tmp_path, {"a.yaml": {"cassette": 1, "things": {"consent": CONSENT}}})
+
+    assert found == []
+    assert interface
+    consent = interface.things["consent"]
+    assert consent.sent == (
+        Place("path", ("ref",)),
+        Place("headers", ("x-agreement",)),
+        Place("body", ("data", "ref")),
+    )
+    assert consent.answered == (Place("answer", ("data", "ref")),)
+    assert (consent.state, consent.authorised) == (Place("answer", ("data", "phase")), "GRANTED")
+    assert interface.things.identifiers == {"ref"}
+    assert interface.things.states == {"phase"}
+    assert interface.things["payment"].sent == ()
+
+
+def test_a_layer_says_only_what_is_different(tmp_path: Path) -> None:
+    layers: list[Any] = [
+        {"a.yaml": {"cassette": 1, "things": {"consent": CONSENT}}},
+        {"a.yaml": {"cassette": 1, "things": {"consent": {"state": "answer.state"}, "account": {"key": ["iban"]}}}},
+    ]
+    interface, found = check(tmp_path, *layers)
+
+    assert found == []
+    assert interface
+    assert interface.things["consent"].state == Place("answer", ("state",))
+    assert interface.things["consent"].decided == ("GRANTED", "OVER")
+    assert interface.things.keys == ("ref", "iban")
+
+
+def test_a_dialect_that_says_nothing_names_things_as_the_bundled_one(tmp_path: Path) -> None:
+    interface, _ = check(tmp_path)
+    assert interface
+    assert interface.things is default_things()
+    assert bundled_engine().interface.things == default_things()
+    assert speaking("berlin-group-1.3").interface.things == default_things()
+
+
+@pytest.mark.parametrize(
+    ("things", "text"),
+    [
+        ({"consents": {}}, "consent"),
+        ({"consent": {"ids": "path.x"}}, "id"),
+        (
+            {"consent": {"id": "token.ref"}},
+            "'token.ref' is no place: it must be one name below path, query",
+        ),
+        ({"consent": {"id": ["path.a", "path.b or path.c"]}}, "'path.b or path.c' is no place"),
+        ({"consent": {"id": "path.a.b"}}, "what stands in path has no members"),
+        ({"consent": {"id": "path"}}, "'path' is no place"),
+        ({"consent": {"id": "path.a["}}, "expected"),
+        ({"consent": {"state": "body.state"}}, "'body.state' is no place: it must be one name below answer"),
+        ({"customer": {"present": "answer.x"}}, "'answer.x' is no place"),
+    ],
+)
+def test_mistakes_are_found(tmp_path: Path, things: Any, text: str) -> None:
+    (problem,) = problems(tmp_path, {"a.yaml": {"cassette": 1, "things": things}})
+    assert text in problem.text
+    assert problem.file.name == "a.yaml"
+
+
+@pytest.mark.parametrize(
+    ("does", "text"),
+    [
+        ("reads consent", "there is no verb 'reads'; did you mean read?"),
+        ("read consents", "there is no thing 'consents'; did you mean consent?"),
+        ("list entry of accounts", "there is no thing 'accounts'; did you mean account?"),
+        ("consent", "it must be a verb and a thing"),
+        ("list entry from account", "it must be a verb and a thing"),
+    ],
+)
+def test_mistakes_in_what_an_operation_does(tmp_path: Path, does: str, text: str) -> None:
+    operation = {"id": "a", "method": "GET", "path": "/v1/a", "does": does, "respond": {}}
+    (problem,) = problems(tmp_path, bank={**BANK, "operations": [operation]})
+    assert problem.text.startswith(text)
+
+
+def test_an_operation_does_what_it_says_else_what_its_handler_does(tmp_path: Path) -> None:
+    operations = bundled_engine().interface.operations
+    assert {
+        id: str(operations[id].does)
+        for id in ("create-consent", "consent-status", "payment-status", "start-consent-authorisation")
+    } == {
+        "create-consent": "create consent",
+        "consent-status": "read state of consent",
+        "payment-status": "read state of payment",
+        "start-consent-authorisation": "create authorisation of consent",
+    }
+    silent, _ = check(tmp_path)
+    assert silent
+    assert [(one.does, one.reads) for one in silent.operations.values()] == [(None, True), (None, True), (None, False)]

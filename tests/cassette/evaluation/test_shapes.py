@@ -1,0 +1,133 @@
+from typing import Any
+
+import pytest
+
+from xs2a_sandbox.cassette.evaluation.expressions import RESULT_ROOTS, SHAPES, compile_value, is_plain, render
+from xs2a_sandbox.cassette.evaluation.shapes import CompiledShape, compile_shapes
+from xs2a_sandbox.cassette.evaluation.work import BUDGET, WORK, Work
+from xs2a_sandbox.errors import ExpressionError
+
+ENTRY = {"id": "E-1", "amount": {"value": "-5.00", "currency": "EUR"}, "parts": [{"n": 1}, None, {"n": 2}]}
+TEMPLATES = {
+    "amount": {"amount": "{{ it.value }}", "currency": "{{ it.currency }}"},
+    "entry": {
+        "transactionId": "{{ it.id }}",
+        "transactionAmount": {"shape": "amount", "of": "{{ it.amount }}"},
+        "balance?": {"shape": "amount", "of": "{{ it.balance }}"},
+        "parts": {"each": "{{ it.parts }}", "shape": "part"},
+        "_links": {"shape": "links"},
+    },
+    "part": "{{ it.n }}",
+    "links": {"self": "{{ result.self }}{{ '/' ~ it.id if it }}"},
+    "same": "{{ it }}",
+    "many": {"each": "{{ it.parts }}", "when": "entry.n > 1", "shape": "part"},
+}
+SHAPED = {
+    "transactionId": "E-1",
+    "transactionAmount": {"amount": "-5.00", "currency": "EUR"},
+    "parts": [1, None, 2],
+    "_links": {"self": "/x/E-1"},
+}
+
+
+def shapes(**templates: Any) -> Any:
+    return compile_shapes(templates, RESULT_ROOTS, _mistaken)
+
+
+def _mistaken(*mistake: Any) -> None:
+    raise AssertionError(mistake)
+
+
+def value(template: Any, templates: Any = None, **result: Any) -> Any:
+    """What the template comes to where there are these shapes."""
+    compiled = compile_value(template, RESULT_ROOTS, _mistaken)
+    given = {"result": {"self": "/x", **result}, SHAPES: shapes(**(templates or TEMPLATES)), WORK: Work()}
+    return render(compiled, given)
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ({"shape": "entry", "of": "{{ result.entry }}"}, SHAPED),
+        (
+            {"a": {"shape": "amount", "of": {"value": "1", "currency": "{{ 'EUR' }}"}}},
+            {"a": {"amount": "1", "currency": "EUR"}},
+        ),
+        ({"a?": {"shape": "entry", "of": "{{ result.none }}"}, "b": {"shape": "entry", "of": None}}, {"b": None}),
+        ({"each": "{{ [result.entry, none] }}", "shape": "entry"}, [SHAPED, None]),
+        ({"each": "{{ result.none }}", "shape": "entry"}, []),
+        ({"each": "{{ result.entry.parts }}", "as": "one", "when": "one.n != 1", "shape": "part"}, [None, 2]),
+        ({"shape": "links"}, {"self": "/x"}),
+        ({"merge": [{"a": 1}, {"shape": "links"}]}, {"a": 1, "self": "/x"}),
+        (
+            {"each": [1], "give": {"shape": "amount", "of": "{{ result.entry.amount }}"}},
+            [{"amount": "-5.00", "currency": "EUR"}],
+        ),
+        ({"shape": "many", "of": "{{ result.entry }}"}, [2]),
+        ({"shape": "entry", "of": {}, "page": 1}, {"shape": "entry", "of": {}, "page": 1}),
+        ({"shape": 5}, {"shape": 5}),
+    ],
+)
+def test_a_shape_turns_a_thing_into_what_it_says(template: Any, expected: Any) -> None:
+    assert value(template, entry=ENTRY) == expected
+
+
+def test_what_a_shape_leaves_as_it_is_stays_the_same_object() -> None:
+    entries = [ENTRY]
+    assert value({"each": "{{ result.entries }}", "shape": "same"}, entries=entries) is entries
+    assert value({"shape": "same", "of": "{{ result.entries }}"}, entries=entries) is entries
+    assert value({"each": "{{ result.entries }}", "when": "entry.id", "shape": "same"}, entries=entries)[0] is ENTRY
+
+
+def test_a_shape_says_what_it_reads_and_uses() -> None:
+    compiled: CompiledShape = shapes(**TEMPLATES)["entry"]
+    assert compiled.reads == {"it"}
+    uses = [("amount", ("transactionAmount", "shape"), True), ("amount", ("balance?", "shape"), True)]
+    assert list(compiled.uses) == [*uses, ("part", ("parts", "shape"), True), ("links", ("_links", "shape"), False)]
+    assert shapes(a="{{ result.x }}")["a"].reads == {"result"}
+    assert shapes(a={"each": "{{ path }}", "give": "{{ entry }}"})["a"].reads == {"path"}
+
+
+def test_a_mapping_with_a_shape_is_not_plain() -> None:
+    assert not is_plain([{"shape": "entry", "of": "{{ result }}"}])
+    assert not is_plain({"each": [1], "shape": "entry"})
+    assert is_plain({"shape": "round", "colour": "red"})
+
+
+def test_test_data_has_no_shapes() -> None:
+    told: list[Any] = []
+    for template in ({"shape": "a"}, {"each": [1], "shape": "a"}):
+        compile_value(template, frozenset(), lambda at, text: told.append((at, text)))
+    assert told == [(("shape",), "test data has no shapes: write the value itself")] * 2
+
+
+PARTS = {"each": "{{ it.tags }}", "give": "{{ entry | upper }}"}
+LISTED = {"each": "{{ result.entries }}", "shape": "a"}
+
+
+def test_a_list_of_a_hundred_thousand_is_shaped_within_the_limit() -> None:
+    template = {"id": "{{ it.n ~ '-' }}", "sign": "{{ 'D' if it.n < 0 else 'C' }}", "parts": PARTS}
+    entries = [{"n": n, "tags": ["a", "b"]} for n in range(100_000)]
+    made = value(LISTED, {"a": template}, entries=entries)
+    assert (len(made), made[-1]) == (100_000, {"id": "99999-", "sign": "C", "parts": ["A", "B"]})
+
+
+def test_a_list_of_twenty_thousand_is_shaped_by_any_expression_within_the_limit() -> None:
+    template = "{{ it.tags | map('upper') | sort | join }}"
+    entries = [{"tags": ["b", "a"]} for _ in range(20_000)]
+    assert value(LISTED, {"a": template}, entries=entries) == ["AB"] * 20_000
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ result.entries | sort | first }}",
+        "{{ result.entries | map('upper') | list }}",
+        {"each": "{{ result.entries }}", "give": "{{ entry }}"},
+        {"each": "{{ result.entries }}", "shape": "b"},
+    ],
+)
+def test_a_shape_that_goes_through_the_whole_list_for_each_entry_is_stopped(template: Any) -> None:
+    entries = ["x" * 20] * (BUDGET // 100)
+    with pytest.raises(ExpressionError, match=r"more work than .* in .\{\{ result\.entries"):
+        value(LISTED, {"a": template, "b": {"c": 1}}, entries=entries)
