@@ -28,6 +28,7 @@ def test_every_error_is_one_of_the_dialects() -> None:
 def test_it_says_what_it_does(handler: Any) -> None:
     assert handler.doc.endswith(".")
     assert all(option.doc.endswith(".") for option in handler.options.values())
+    assert handler.act({"family": "payment"})
 
 
 _FORM = "client_id client_secret grant_type code code_verifier redirect_uri refresh_token scope token"
@@ -40,7 +41,7 @@ def noted(file: Path) -> dict[str, dict[str, list[str]]]:
     """What the handlers did in the tests of the contract, in this process, and of the handlers themselves."""
     command = "-m pytest -q -p tests.support.noted_handlers -p no:cacheprovider -p no:xdist -m".split()
     banks = [f"tests/bank/{folder}" for folder in ("domain", "formats", "handlers")]
-    where = ["tests/contract", *banks, "-k", "(process or bank) and not test_table"]
+    where = ["tests/contract", "tests/families", *banks, "-k", "(process or bank) and not test_table"]
     done = subprocess.run(
         [sys.executable, *command, "not slow", *where],
         cwd=ROOT, env={**os.environ, "NOTES": str(file)}, capture_output=True, text=True, timeout=900, check=False,
