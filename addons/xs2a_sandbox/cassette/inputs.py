@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from xs2a_sandbox.cassette.evaluation.expressions import (
@@ -58,7 +58,7 @@ class Alternative:
     place: Place | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """The first of the alternatives that is there counts, as `{{ path.id or headers['Id'] }}` says."""
 
@@ -72,6 +72,7 @@ class Source:
                 break
         return value
 
+    @lru_cache(4096)  # noqa: B019 - bounded, and a dialect's sources live as long as it does
     def locate(self, *steps: str | int) -> Pointer | None:
         """The place in the body of what stands there in the input; None where it is computed, or not of the body."""
         return _locate(self.written, steps, {}, {})
