@@ -8,13 +8,16 @@ from typing import Any, Protocol
 from xs2a_sandbox.cassette.evaluation.expressions import (
     ENTRY,
     INDEX,
+    IT,
     ROOTS,
+    Scope,
     compile_value,
     find_alternatives,
     follow,
     is_each,
     is_merge,
 )
+from xs2a_sandbox.cassette.evaluation.shapes import compile_shapes
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
 from xs2a_sandbox.errors import ExpressionError
@@ -100,7 +103,18 @@ def _compile_source(written: Any, report: Callable[[Pointer, str], None]) -> Sou
     if places and all(places):
         read = (_reader(place, chain[1]) for place, chain in zip(places, chains, strict=True) if place)
         return Source(tuple(map(Alternative, read, places)), written)
-    return Source((Alternative(_computed(compile_value(written, ROOTS, report)), None),), written)
+    compiled = _compile(written, report) if isinstance(written, dict | list) else compile_value(written, ROOTS, report)
+    return Source((Alternative(_computed(compiled), None),), written)
+
+
+def _compile(written: Any, report: Callable[[Pointer, str], None]) -> Callable[[Scope], Any]:
+    """As a shape without a thing: Python code takes half the time that a template takes."""
+    shape = compile_shapes({"": written}, ROOTS, lambda _, pointer, text: report(pointer, text))[""]
+    if IT in shape.reads:
+        report((), "there is no `it` in inputs")
+    for use in shape.uses:
+        report(use.pointer, f"inputs use no shapes, such as {use.name}")
+    return lambda scope: shape.one(scope, None)
 
 
 def _locate(

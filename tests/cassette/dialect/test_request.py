@@ -97,6 +97,8 @@ def test_messages_say_where_it_belongs(tmp_path: Path, source: str, words: str, 
         (bank({"basket": "a"}, input={"consent": "b"}), "unknown-input", "baskets.read does not take 'consent'"),
         (bank({"basket": "{{ querry.a }}"}), "expression", "unknown name 'querry'"),
         (bank({"basket": "{{ query.a"}), "expression", "in '{{ query.a'"),
+        (bank({"basket": ["{{ it.a }}"]}), "expression", "there is no `it` in inputs"),
+        (bank({"basket": [{"shape": "a"}]}), "expression", "inputs use no shapes, such as a"),
     ],
 )
 def test_mistakes(tmp_path: Path, spoken: dict[str, Any], code: str, text: str) -> None:

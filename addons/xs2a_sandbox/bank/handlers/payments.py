@@ -317,9 +317,13 @@ def clean(part: Mapping[str, Any]) -> Document:
     """The part without what has no value."""
     creditor = part.get("creditor") or {}
     account = strip_reference(creditor.get("account") or {})
-    return _drop_empty({**part, "creditor": _drop_empty({**creditor, "account": account})})
+    return _drop_empty({**part, "creditor": {**creditor, "account": account}})
 
 
 def _drop_empty(members: Mapping[str, Any]) -> Document:
-    kept = {name: _drop_empty(value) if isinstance(value, dict) else value for name, value in members.items()}
-    return {name: value for name, value in kept.items() if value not in (None, "", {})}
+    kept = {}
+    for name, value in members.items():
+        inner = _drop_empty(value) if isinstance(value, dict) else value
+        if inner not in (None, "", {}):
+            kept[name] = inner
+    return kept
