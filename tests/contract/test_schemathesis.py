@@ -84,7 +84,7 @@ def bank() -> Iterator[Bank]:
     stock = engine.parts.testdata.at(REAL.today())
     # Whatever has become of a payment, this bank also has the same one just initiated; what comes first is tried most.
     fresh = {
-        str(uuid.uuid5(uuid.UUID(id), "RCVD")): {**payment, "transactionStatus": "RCVD"}
+        str(uuid.uuid5(uuid.UUID(id), "RCVD")): {**payment, "status": "RCVD"}
         for id, payment in stock["payments"].items()
     }
     engine.use(

@@ -8,7 +8,6 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import reduce
-from operator import getitem
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import indent, wrap
@@ -422,14 +421,19 @@ def _as_test_data(name: str, id: str, entry: Mapping[str, Any]) -> dict[str, Any
         missing = _MISSING.search(complaint.text) if complaint.code == "missing-key" else None
         pointer = (*complaint.pointer, missing[1]) if missing else complaint.pointer
         *above, last = pointer
-        holder: Any = reduce(getitem, above, document)
+        holder: Any = reduce(_step, above, document)
         if missing and last not in holder:
             holder[last] = _balances(holder) if last == "balances" else deepcopy(_FILLED.get(str(last), "-"))
         elif len(pointer) <= len((name, id)):
             return None
         else:
-            del holder[last]
+            del holder[last if isinstance(holder, list) else str(last)]
     return None
+
+
+def _step(holder: Any, key: str | int) -> Any:
+    """What is at a step of a pointer, which takes an id of digits for a place in a list."""
+    return holder[key if isinstance(holder, list) else str(key)]
 
 
 def _balances(account: Mapping[str, Any]) -> list[dict[str, Any]]:
