@@ -236,6 +236,21 @@ def test_what_a_handler_refuses_and_the_bank_took_is_made_by_effects(tmp_path: P
     assert app.ask("GET", f"/v1/consents/{id}/status") == {"consentStatus": "valid"}
 
 
+def test_what_effects_make_is_for_the_accounts_that_are_named_by_their_ibans(tmp_path: Path) -> None:
+    account = {"resourceId": "r0", "iban": IBAN, "currency": "EUR", "product": "Konto", "name": "Konto"}
+    listing = [*HEADERS, ("Consent-ID", MADE["consentId"])]
+    # The handler refuses a day that is over.
+    wish = consent_of({"accounts": [{"iban": IBAN}]}) | {"validUntil": "2020-01-01"}
+    made = learn(tmp_path, [made_by(wish), taped("/v1/accounts", {"accounts": [account]}, headers=listing)])
+    assert "so effects answer in its place" in made.unknown[0]
+    app = App(differing_bank.engine(derived_dialects.write(made, tmp_path / "cassettes")))
+    id = app.ask("POST", "/v1/consents", wish)["consentId"]
+    app.decide("consent", id, "valid")
+    # The list was recorded, and is answered so; the handler answers this.
+    held = app.ask("GET", "/v1/accounts/r0/balances", Consent_ID=id)
+    assert held["account"] == {"iban": IBAN, "currency": "EUR"}
+
+
 def test_what_effects_make_has_ids_in_the_banks_form(tmp_path: Path) -> None:
     answers = [{"consentId": f"KONS-{number}", "consentStatus": "received"} for number in ("100200", "734518")]
     entries = [

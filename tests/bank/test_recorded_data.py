@@ -226,6 +226,21 @@ def test_what_no_payment_can_be_is_none() -> None:
     assert collections_of(taped(f"/v1/payments/sepa-credit-transfers/{PAYMENT}", told))["payments"] == {}
 
 
+def test_a_payment_without_a_payer_is_adopted() -> None:
+    told = {"instructedAmount": {"currency": "EUR", "amount": "3.00"}, "creditorName": "x", "transactionStatus": "ACSC"}
+    data = EMPTY.collections | {"payments": {PAYMENT: {"kind": "single"}}}
+    entry = taped(f"/v1/payments/sepa-credit-transfers/{PAYMENT}", told)
+    assert collections_of(entry, data=TestData(data, ()))["payments"][PAYMENT]["parts"]
+
+
+def test_who_pays_is_known_by_the_id_that_the_bank_tells_later() -> None:
+    told = {"debtorAccount": {"iban": IBAN}, "instructedAmount": {"currency": "EUR", "amount": "3.00"}}
+    data = collections_of(
+        taped(f"/v1/payments/sepa-credit-transfers/{PAYMENT}", told), taped("/v1/accounts", listed(IBAN))
+    )
+    assert data["payments"][PAYMENT]["debtor"]["account"] == "r0"
+
+
 def test_what_is_adopted_is_in_the_form_of_the_specification(tmp_path: Path) -> None:
     name = "Müller".encode().decode("cp1252")
     reference = {"resourceId": "r", "iban": IBAN, "currency": "eur", "product": name, "displayName": "Mu\u0308ller"}

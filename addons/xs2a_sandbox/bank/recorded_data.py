@@ -8,6 +8,7 @@ from typing import Any
 from unicodedata import normalize
 
 from xs2a_sandbox.bank.domain.schedule import SINGLE
+from xs2a_sandbox.bank.domain.signing import payer_of
 from xs2a_sandbox.bank.handlers.payments import write_order
 from xs2a_sandbox.bank.testdata import TestData
 from xs2a_sandbox.cassette import Interface, Operation
@@ -151,6 +152,9 @@ class _RecordedBank:
             return
         self.accounts[id] = self.accounts.pop(before) | self.accounts.get(id, {})
         self.payers = {id if one == before else one for one in self.payers}
+        for payment in self.payments.values():
+            if payer_of(payment) == before:
+                payment["debtor"] = {**payment["debtor"], "account": id}
         for consent in self.consents.values():
             consent["accounts"] = list(dict.fromkeys(id if one == before else one for one in consent["accounts"]))
 
@@ -291,7 +295,7 @@ def _over(data: TestData, recorded: _RecordedBank) -> TestData:
         id: payment
         for id, payment in recorded.payments.items()
         if id not in recorded.made
-        and (id not in data.collections.get("payments", {}) or payment["debtor"]["account"] not in there)
+        and (id not in data.collections.get("payments", {}) or payer_of(payment) not in there)
     }
     more = {"accounts": filled, "consents": consents, "payments": payments}
     own = dict.fromkeys(psus, customer) if filled else {}
@@ -329,12 +333,6 @@ def _currency(account: Mapping[str, Any]) -> str:
     amounts = (entry.get("amount") for entry in entries)
     currencies = (amount.get("currency") for amount in amounts if isinstance(amount, Mapping))
     return next(filter(None, currencies), "EUR")
-
-
-def _entry(kind: str, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The members that an entry of test data has, and a value; an account there as well."""
-    members = bundled_schema("testdata").document["$defs"][kind]["properties"]
-    return {name: _in_form(value, name) for name, value in document.items() if name in members and value is not None}
 
 
 def _consent(body: Mapping[str, Any], shown: Mapping[str, str]) -> dict[str, Any]:

@@ -39,11 +39,12 @@ def test_a_payment() -> None:
 
 
 def test_an_account() -> None:
-    account = {"transactions": {"booked": [{"transactionId": "a"}], "pending": [{"transactionId": "b"}]}}
-    assert list(entry_ids(account)) == [
-        (("transactions", "booked", 0, "transactionId"), "a"),
-        (("transactions", "pending", 0, "transactionId"), "b"),
-    ]
+    account = next(iter(DATA["accounts"].values()))
+    ((place, id), *_) = entry_ids(account)
+    assert place == ("entries", "booked", 0, "id")
+    assert id == account["entries"]["booked"][0]["id"]
+    money = account["balances"][0]["amount"]
+    assert list(describe("accounts", account))[-1] == f"{money['amount']} {money['currency']}"
 
 
 def test_what_has_no_state_has_no_name_for_it() -> None:

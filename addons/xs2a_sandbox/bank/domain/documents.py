@@ -43,9 +43,9 @@ def intent_of(payment: Members) -> str:
 
 def entry_ids(account: Members) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """The ids of all entries of an account, each with its place in the document."""
-    for name, entries in account.get("transactions", {}).items():
+    for name, entries in account.get("entries", {}).items():
         for position, entry in enumerate(entries):
-            yield ("transactions", name, position, "transactionId"), entry["transactionId"]
+            yield ("entries", name, position, "id"), entry["id"]
 
 
 def describe(collection: str, document: Members) -> Iterator[str]:
@@ -60,5 +60,5 @@ def describe(collection: str, document: Members) -> Iterator[str]:
         yield from (str(document[name]) for name in ("name", "product") if document.get(name))
         creditors = (part.get("creditor") or {} for part in (document.get("parts") or ())[:1])
         yield from (str(creditor["name"]) for creditor in creditors if creditor.get("name"))
-    amounts = [document.get("amount"), *(b.get("balanceAmount") for b in document.get("balances", ())[:1])]
+    amounts = [document.get("amount"), *(b.get("amount") for b in document.get("balances", ())[:1])]
     yield from (f"{amount['amount']} {amount['currency']}" for amount in amounts if isinstance(amount, dict))

@@ -472,11 +472,10 @@ def _compile_each(
         finally:
             work.end(before)
         scopes = ({**scope, name: entry, INDEX: index} for index, entry in enumerate(listed))
-        if shape is not None and holds is None:
-            return _shape(scope, shape).many(scope, listed)
+        fitting = (inner for inner in scopes if holds is None or holds(inner))
         if shape is not None:
-            return _shape(scope, shape).many(scope, [inner[name] for inner in scopes if holds is None or holds(inner)])
-        return [render(result, inner) for inner in scopes if holds is None or holds(inner)]
+            return _shape(scope, shape).many(scope, [inner[name] for inner in fitting])
+        return [render(result, inner) for inner in fitting]
 
     return each
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from xs2a_sandbox.bank import TestData, loading, testdata
+from xs2a_sandbox.bank.domain.documents import entry_ids
 from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.bank.testdata import Overlay, overlay
 from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled
@@ -160,13 +161,10 @@ def _entries(over: Overlay) -> _Idle:
     """One entry is asked for by its id, whichever list it is in."""
     for account_id, account in over.collections.get("accounts", {}).items():
         seen: Counter[str] = Counter()
-        for name, entries in account.get("entries", {}).items():
-            for position, entry in enumerate(entries):
-                id = entry["id"]
-                seen[id] += 1
-                if seen[id] > 1:
-                    text = f"another entry of this account has the id {id}, too"
-                    yield "accounts", account_id, text, ("entries", name, position, "id")
+        for place, id in entry_ids(account):
+            seen[id] += 1
+            if seen[id] > 1:
+                yield "accounts", account_id, f"another entry of this account has the id {id}, too", place
 
 
 def check(

@@ -372,8 +372,8 @@ _FILLED = {
     "valid_until": "{{ today(90) }}",
     "recurring": True,
     "frequency": 4,
-    "creditorAccount": {"bban": "-"},
-    "debtorAccount": {"bban": "-"},
+    "creditor_account": {"bban": "-"},
+    "debtor_account": {"bban": "-"},
 }
 """Values for members that test data must have, and the bank does not show."""
 _MOST_TRIES = 1000

@@ -46,7 +46,7 @@ def by_effects(
             **dict.fromkeys(written.get("let", {})),
             "id": f"{{{{ new_id('{ids}') }}}}" if ids else "{{ uuid() }}",
             "self": "{{ request.path }}/{{ let.id }}",
-            **({"debtor": inputs["debtor"]} if family == "payment" else {}),
+            **_lets(family, inputs),
         },
         "effects": [
             {"set": f"state.{family}s[let.id]", "to": document},
@@ -76,20 +76,32 @@ def _consent(exchanges: Sequence[RecognisedExchange], inputs: Mapping[str, Any])
     days = [(str(exchange.take("valid_until") or "9"), f"{exchange.entry.time:%Y-%m-%d}") for exchange in exchanges]
     if any(day < today for day, today in days):
         until = f"{wished} if {wished} >= today() else today(90)"  # the bank takes a day that is over
-    access = inputs.get("access")
-    written = [str(entry.get("accounts")) for entry in access] if isinstance(access, list) else []
-    # What is no place in the request is a word: for all accounts, or for those that are chosen.
-    named = [_expression(one) for one in written if find_alternatives(one)]
-    ids = " + ".join(f"(({one} or []) | map(attribute='iban') | list)" for one in named) or "[]"
     return {
         "status": "awaiting",
-        "accounts": f"{{{{ ({ids}) | unique | list or (state.accounts | list) }}}}",
+        "accounts": {**_ACCOUNTS, "when": f"not let.ibans or {_IS_NAMED}"},
         "sent": inputs.get("sent"),
         "recurring": f"{{{{ {_expression(inputs.get('recurring'))} or false }}}}",
         "valid_until": f"{{{{ {until} }}}}",
         "frequency": f"{{{{ {_expression(inputs.get('frequency'))} or 4 }}}}",
         "last_action_on": "{{ today() }}",
     }
+
+
+_IS_NAMED = "entry in let.ibans or state.accounts[entry].iban in let.ibans"
+_ACCOUNTS = {"each": "{{ state.accounts | list }}", "when": _IS_NAMED, "give": "{{ entry }}"}
+"""The ids of the accounts that are named by their IBANs, which may be their ids."""
+
+
+def _lets(family: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The IBANs that the request names, and of a payment who pays."""
+    if family == "payment":
+        return {"debtor": inputs["debtor"], "ibans": ["{{ let.debtor.iban }}"], "payers": _ACCOUNTS}
+    access = inputs.get("access")
+    written = [str(entry.get("accounts")) for entry in access] if isinstance(access, list) else []
+    # What is no place in the request is a word: for all accounts, or for those that are chosen.
+    named = [_expression(one) for one in written if find_alternatives(one)]
+    ibans = " + ".join(f"(({one} or []) | map(attribute='iban') | list)" for one in named) or "[]"
+    return {"ibans": f"{{{{ {ibans} }}}}"}
 
 
 def _expression(written: Any) -> str:
@@ -104,7 +116,7 @@ def _payment(inputs: Mapping[str, Any]) -> dict[str, Any]:
     document = {name: inputs[name] for name in _OF_PAYMENTS if name in inputs}
     parts = document.get("parts")
     amount = parts[0]["amount"] if isinstance(parts, list) else None
-    debtor = {"merge": ["{{ let.debtor }}", {"account": "{{ let.debtor.iban }}"}]}
+    debtor = {"merge": ["{{ let.debtor }}", {"account": "{{ let.payers[0] or let.debtor.iban }}"}]}
     return {"kind": "single", **document, "debtor": debtor, "amount": amount, "status": "RCVD"}
 
 
