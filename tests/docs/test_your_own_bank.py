@@ -141,3 +141,24 @@ def test_a_campaign_finds_what_is_ordered_twice(pebble: Path, bank: Process, mon
         "give-order 1: reset, before": [],
         "give-order 1: reset, after": ["payments"],
     }
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "why"),
+    [
+        ("orders/give", {"to": {}}, "amount must have a currency and an amount"),
+        ("orders/give", {"amount": "1.00", "to": {"iban": 7}}, "iban must be text"),
+        ("orders/give", {"amount": "1.00", "to": {"name": ["x"]}}, "name must be text"),
+        ("access/ask", {"to": "balances"}, "what a consent permits is a list of list, details, balances"),
+        ("access/ask", {"to": ["all"]}, "what a consent permits is a list of list, details, balances"),
+        ("access/ask", {"until": "never"}, "until must be a date, such as 20"),
+        ("access/ask", {"until": 7}, "until must be a date, such as 20"),
+        ("access/ask", {"until": "2000-01-01"}, "until must not be before 20"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_the_words_of_the_interface(
+    bank: Process, path: str, body: dict[str, Any], why: str
+) -> None:
+    refused = ask(bank, path, **body)
+    assert (refused.status_code, refused.json()["oops"]) == (400, "bad-question"), refused.text
+    assert refused.json()["why"].startswith(why)

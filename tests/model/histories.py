@@ -21,6 +21,7 @@ import time_machine
 from tests.contract import bodies, facts
 from tests.model.bank_model import Authorisation, Bank, Basket, Consent, Payment, Resource, Said, Unsaid, midnight
 from tests.support.engine_client import Answer
+from tests.support.state_words import default_states
 from tests.support.timed_bank import (
     APART,
     DECOUPLED,
@@ -30,7 +31,6 @@ from tests.support.timed_bank import (
     TimedBank,
     an_engine_at,
 )
-from xs2a_sandbox.cassette.dialect.states import default_states
 from xs2a_sandbox.state.sqlite import SqliteStore
 
 WISHES = {"redirect": REDIRECT, "embedded": EMBEDDED, "decoupled": DECOUPLED}

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.contract import bodies, facts
 from tests.support.engine_client import Answer, Client
-from xs2a_sandbox.cassette.dialect.states import default_states
+from tests.support.state_words import default_states
 from xs2a_sandbox.clock import REAL, Clock
 from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.state import Transaction

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tests.model.histories import reachable
+from tests.support.state_words import default_states
 from tests.wide.operation import Operation
 from xs2a_sandbox.bank.domain.lifecycle import SCA
-from xs2a_sandbox.cassette.dialect.states import default_states
 
 KINDS = {"consent": "consents", "payment": "payments"}
 """With the collections that hold them."""

@@ -6,10 +6,10 @@ from time import monotonic
 from typing import Any
 
 from tests.contract import bodies, facts
+from tests.support.state_words import default_states
 from tests.wide.checker import DELETED, KINDS, Kept
 from tests.wide.client import Answer, Client, Unanswered
 from tests.wide.operation import Log, Operation
-from xs2a_sandbox.cassette.dialect.states import default_states
 
 SHARED_BY = 10
 """Journeys in one session, of several clients at the same time."""

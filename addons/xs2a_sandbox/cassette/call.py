@@ -20,7 +20,7 @@ from xs2a_sandbox.cassette.evaluation.id_form import as_uuid, make_id
 from xs2a_sandbox.cassette.evaluation.lets import lets_of
 from xs2a_sandbox.cassette.evaluation.state_words import StateWords
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work, charge, spend
-from xs2a_sandbox.cassette.inputs import Place, Source
+from xs2a_sandbox.cassette.inputs import InputPlace, Source
 from xs2a_sandbox.cassette.matchers import RequestPart
 from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.clock import Clock
@@ -210,7 +210,7 @@ class Call:
         source = self.inputs.get(input)
         return source.locate(*steps) if source else None
 
-    def _places(self, input: str) -> Sequence[Place]:
+    def _places(self, input: str) -> Sequence[InputPlace]:
         """All but the parameters of other paths."""
         source = self.inputs.get(input)
         places = source.places if source else ()

@@ -42,7 +42,7 @@ class Readable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class InputPlace:
     """A place of a request, with its name as the dialect spells it."""
 
     part: RequestPart
@@ -58,12 +58,12 @@ class Alternative:
     """One place where an input may be; `place` is None where it is computed."""
 
     read: Callable[[Readable], Any]
-    place: Place | None
+    place: InputPlace | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """The first of the alternatives that is there counts, as `{{ path.id or headers['Id'] }}` says."""
+    """Where an input may be. The first place that has it counts, as in `{{ path.id or headers['Id'] }}`."""
 
     alternatives: tuple[Alternative, ...]
     written: Any = None
@@ -81,7 +81,7 @@ class Source:
         return _locate(self.written, steps, {}, {})
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[InputPlace, ...]:
         return tuple(alternative.place for alternative in self.alternatives if alternative.place)
 
 
@@ -108,7 +108,7 @@ def _compile_source(written: Any, report: Callable[[Pointer, str], None]) -> Sou
 
 
 def _compile(written: Any, report: Callable[[Pointer, str], None]) -> Callable[[Scope], Any]:
-    """As a shape without a thing: Python code takes half the time that a template takes."""
+    """Compiles it as a shape, without a thing to shape: that takes half the time of a template."""
     shape = compile_shapes({"": written}, ROOTS, lambda _, pointer, text: report(pointer, text))[""]
     if IT in shape.reads:
         report((), "there is no `it` in inputs")
@@ -148,16 +148,16 @@ def _computed(compiled: Any) -> Callable[[Readable], Any]:
     return (lambda call: compiled(call.input_scope())) if callable(compiled) else lambda _: compiled
 
 
-def _place(root: str, keys: tuple[Any, ...]) -> Place | None:
+def _place(root: str, keys: tuple[Any, ...]) -> InputPlace | None:
     if root == "body":
-        return Place(RequestPart("body", pointer_text(keys)), str(keys[-1]) if keys else "the body")
+        return InputPlace(RequestPart("body", pointer_text(keys)), str(keys[-1]) if keys else "the body")
     if root in _PARTS and len(keys) == 1 and isinstance(keys[0], str):
         name = keys[0].lower() if root == "headers" else keys[0]
-        return Place(RequestPart(_PARTS[root], name), keys[0])  # type: ignore[arg-type]
+        return InputPlace(RequestPart(_PARTS[root], name), keys[0])  # type: ignore[arg-type]
     return None
 
 
-def _reader(place: Place, keys: tuple[Any, ...]) -> Callable[[Readable], Any]:
+def _reader(place: InputPlace, keys: tuple[Any, ...]) -> Callable[[Readable], Any]:
     name = place.part.name
     match place.part.part:
         case "headers":

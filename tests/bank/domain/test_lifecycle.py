@@ -26,9 +26,9 @@ from tests.support.rehearsal import (
     with_options,
 )
 from tests.support.shared import SHARED, needs_shared
+from tests.support.state_words import default_states
 from xs2a_sandbox.bank.domain import lifecycle
 from xs2a_sandbox.bank.domain.lifecycle import LOGIN, MACHINES, MANDATE, REMOVED, SCA, Machine
-from xs2a_sandbox.cassette.dialect.states import default_states
 from xs2a_sandbox.cassette.evaluation.state_words import STATES
 
 BERLIN_GROUP = SHARED / "spec" / "berlin-group" / "states.yaml"

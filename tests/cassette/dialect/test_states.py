@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.state_words import default_states
 from tests.support.writing import SCHEMAS
 from xs2a_sandbox.bank.handlers.table import NAMED
 from xs2a_sandbox.bundled import bundled, dialects
 from xs2a_sandbox.cassette.dialect import layers
-from xs2a_sandbox.cassette.dialect.states import default_states
 from xs2a_sandbox.cassette.evaluation.expressions import ROOTS, compile_text, render
 from xs2a_sandbox.cassette.evaluation.state_words import STATES, StateWords
 from xs2a_sandbox.errors import ExpressionError, Unreadable

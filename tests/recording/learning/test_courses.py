@@ -3,9 +3,9 @@
 import pytest
 
 from tests.recording.learning.test_recognised_exchange import INTERFACE
+from tests.support.state_words import default_states
 from tests.support.taping import taped
 from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, PAYMENT, SCA
-from xs2a_sandbox.cassette.dialect.states import default_states
 from xs2a_sandbox.features.derive.learning.courses import StateSequences, courses
 from xs2a_sandbox.features.derive.learning.recognised_exchange import recognise_exchanges
 from xs2a_sandbox.http.exchange import Exchange

@@ -16,7 +16,7 @@ OWNER = "owner"
 IDENTIFIERS = ("iban", "bban", "pan", "maskedPan", "msisdn")
 """The members of a reference that say which account it means."""
 KEPT_AS = {"maskedPan": "masked_pan"}
-"""Those that accounts themselves have by another name."""
+"""What accounts call these numbers, where it is something else."""
 
 
 def strip_reference(reference: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,9 +79,9 @@ def limit(consent: Mapping[str, Any], chosen: Sequence[str], payers: Mapping[str
 def as_sent(
     consent: Mapping[str, Any], every: Sequence[Reference], is_covered: Callable[[Reference], bool]
 ) -> dict[str, Any] | None:
-    """What was sent, of which the lists name just the accounts that the consent covers; null where nothing was.
+    """The access as it was sent, with lists of only those accounts that the consent covers; None if none was sent.
 
-    A list that left the choice to the customer names them all: `every` has the references.
+    A list that left the choice to the customer becomes `every`, the references to all of them.
     """
     sent: dict[str, Any] = consent.get("sent") or {}
     for grant in consent.get("grants") or ():

@@ -27,5 +27,5 @@ def iban_of(call: Call, id: str) -> str | None:
 
 
 def number_of(account: Mapping[str, Any]) -> str:
-    """What customers know an account with its id by: its IBAN, or another number."""
+    """The number by which customers know an account: its IBAN, or another one. The account has its id."""
     return str(next((account[name] for name in _NUMBERS if account.get(name)), account["id"]))

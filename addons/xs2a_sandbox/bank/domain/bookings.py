@@ -188,7 +188,7 @@ def _amounts(
 def _record(
     call: Call, payment: Mapping[str, Any], entry: Mapping[str, Any], day: date, money: tuple[str, Decimal]
 ) -> Document:
-    """An entry of an account, but for its id."""
+    """The entry that a payment leaves on an account, still without an id."""
     currency, amount = money
     debtor = payer_of(payment)
     account = (call.state.get("accounts", debtor) if debtor else None) or {}

@@ -1,4 +1,4 @@
-"""What the documents of the state say, for whoever only looks at them: nobody else knows their members' names."""
+"""Reads documents of the state for features that only show them, and so need not know their members."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -223,4 +223,4 @@ LOGIN = _machine(
 """A customer's login by OAuth before there is anything to authorise: no answer tells these states."""
 
 MACHINES = (SCA, CONSENT, PAYMENT, MANDATE, BASKET)
-"""Those whose states an interface tells."""
+"""The machines that an interface may tell about; `docs/states.md` draws them."""

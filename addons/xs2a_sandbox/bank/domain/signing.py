@@ -195,10 +195,12 @@ def apply_event(call: Call, id: str, authorisation: Document, event: str, **chan
 def holders(call: Call, family: Family, resource: Mapping[str, Any]) -> list[str]:
     """The customers who may sign, in the order of the accounts; all, where it is for those of whoever signs it."""
     if lacks_payer(family, resource):
-        return list(dict.fromkeys(psu for iban in call.state.all("accounts") for psu in _signatories(call, iban)))
+        return list(dict.fromkeys(psu for one in call.state.all("accounts") for psu in _signatories(call, one)))
     if family.name == "login" or (family.name == "consent" and not resource["accounts"]):
         return list(call.state.all("psus"))
-    return list(dict.fromkeys(psu for iban in ibans(call, family, resource) for psu in _signatories(call, iban)))
+    return list(
+        dict.fromkeys(psu for one in accounts_behind(call, family, resource) for psu in _signatories(call, one))
+    )
 
 
 def find_required_signers(call: Call, family: Family, resource: Mapping[str, Any]) -> set[str]:
@@ -208,36 +210,36 @@ def find_required_signers(call: Call, family: Family, resource: Mapping[str, Any
     """
     if family.name == "basket":
         parts = [(other, member) for other, _, member in members(call, resource)]
-        settled = [part for part in parts if ibans(call, *part)]
+        settled = [part for part in parts if accounts_behind(call, *part)]
         return {psu for part in settled for psu in find_required_signers(call, *part) or holders(call, *part)}
-    groups = (_signatories(call, iban) for iban in ibans(call, family, resource))
+    groups = (_signatories(call, one) for one in accounts_behind(call, family, resource))
     return {psu for group in groups if len(group) > 1 for psu in group}
 
 
-def ibans(call: Call, family: Family, resource: Mapping[str, Any]) -> list[str]:
+def accounts_behind(call: Call, family: Family, resource: Mapping[str, Any]) -> list[str]:
     if family.name == "login":
         return []
     if family.name == "consent":
         return list(resource["accounts"])
     if family.name == "basket":
-        return [iban for other, _, member in members(call, resource) for iban in ibans(call, other, member)]
+        return [one for other, _, member in members(call, resource) for one in accounts_behind(call, other, member)]
     payer = payer_of(resource)
     return [payer] if payer else []
 
 
 def payer_of(payment: Mapping[str, Any]) -> str | None:
-    """The id of the account that pays; None where whoever authorises the payment has yet to choose one."""
+    """The id of the account that pays, None as long as nobody has chosen one."""
     return (payment.get("debtor") or {}).get("account")
 
 
 def lacks_payer(family: Family, resource: Mapping[str, Any]) -> bool:
-    """Tells if it is a payment whose customer has yet to choose the account that pays."""
+    """Tells if the customer still has to choose the account that pays."""
     return family.name in ("payment", "mandate") and payer_of(resource) is None
 
 
 def accounts_of(call: Call, psu: str | None) -> list[str]:
     """The accounts that the customer may sign for."""
-    return [iban for iban in call.state.all("accounts") if psu in _signatories(call, iban)]
+    return [one for one in call.state.all("accounts") if psu in _signatories(call, one)]
 
 
 def with_payer(payment: Mapping[str, Any], account: str) -> Document:
@@ -251,8 +253,8 @@ def members(call: Call, basket: Mapping[str, Any]) -> Iterable[tuple[Family, str
                 yield family, id, member
 
 
-def _signatories(call: Call, iban: str) -> list[str]:
-    account = call.state.get("accounts", iban)
+def _signatories(call: Call, account_id: str) -> list[str]:
+    account = call.state.get("accounts", account_id)
     if account is None:
         return []
     return list(account.get("signatories") or [account["psuId"]])
@@ -290,7 +292,7 @@ def complete(call: Call, family: Family, id: str, resource: Document) -> None:
         signers = set(resource[family.signed])
         for other, member_id, member in members(call, resource):
             signed = [psu for psu in holders(call, other, member) if psu in signers]
-            if lacks_payer(other, member) and (own := [iban for psu in signed for iban in accounts_of(call, psu)]):
+            if lacks_payer(other, member) and (own := [one for psu in signed for one in accounts_of(call, psu)]):
                 member = with_payer(member, own[0])
             member = {**member, other.signed: signed}
             call.state.put(other.collection, member_id, member)

@@ -28,6 +28,7 @@ from xs2a_sandbox.bank.handlers.inputs import (
     PRESENT,
     WITH_BALANCES,
     read_wish,
+    take_date,
 )
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Option, deeds, handler
@@ -245,7 +246,7 @@ def lists(
 
     Entries without a booking date are not booked yet and always shown. Raises BankError.
     """
-    since, until = call.take("date_from"), call.take("date_to")
+    since, until = take_date(call, DATE_FROM), take_date(call, DATE_TO)
     if since and until and since > until:
         text = f"{call.name_of('date_from')} must not be after {call.name_of('date_to')}"
         raise BankError("period-invalid", path=call.pointer_of("date_from"), expected=text)

@@ -93,7 +93,7 @@ _WORDS = (_ALL, _CHOSEN) = ("all", "chosen")
 )
 def create(call: Call) -> dict[str, Any]:
     """A new consent, and its authorisation unless that is to be begun apart."""
-    today, until = call.clock.today().isoformat(), call.take("valid_until")
+    today, until = call.clock.today().isoformat(), inputs.take_date(call, inputs.VALID_UNTIL)
     if until and until < today:
         text = f"{call.name_of('valid_until')} must not be before {today}"
         raise BankError("period-invalid", path=call.pointer_of("valid_until"), expected=text)
@@ -120,7 +120,7 @@ def create(call: Call) -> dict[str, Any]:
         "grants": [_grant(call, entry) for entry in asked if entry.accounts or _CHOSEN in words],
         "recurring": call.take("recurring"),
         "valid_until": until,
-        "frequency": call.take("frequency"),
+        "frequency": _take_frequency(call),
         "last_action_on": today,
         "sent": call.take("sent"),
         **redirects(call),
@@ -162,7 +162,20 @@ def _read_access(call: Call) -> list[_Entry]:
         if not isinstance(entry.accounts, list) and entry.accounts not in _WORDS:
             pointer = call.pointer_of("access", entry.number, "accounts")
             raise BankError("format-error", path=pointer, expected="accounts are named by a list")
+        if not isinstance(entry.permissions, list) or not all(one in PERMISSIONS for one in entry.permissions):
+            pointer = call.pointer_of("access", entry.number, "permissions") or call.pointer_of("sent")
+            text = f"what a consent permits is a list of {', '.join(PERMISSIONS)}"
+            raise BankError("format-error", path=pointer, expected=text)
     return asked
+
+
+def _take_frequency(call: Call) -> int | None:
+    """Raises BankError `format-error`."""
+    times = call.take("frequency")
+    if times is not None and (not isinstance(times, int) or isinstance(times, bool)):
+        text = f"{call.name_of('frequency')} must be a whole number"
+        raise BankError("format-error", path=call.pointer_of("frequency"), expected=text)
+    return times
 
 
 def _check_offered(call: Call, asked: Sequence[_Entry]) -> None:

@@ -4,6 +4,8 @@ from typing import Any
 
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.cassette.handler import Input
+from xs2a_sandbox.documents.formats import FORMATS
+from xs2a_sandbox.errors import BankError
 
 CONSENT = Input("consent", "The id of the consent.")
 PAYMENT = Input("payment", "The id of the payment.")
@@ -89,6 +91,24 @@ TOKEN = Input("token", "The token that is to end.")
 def read_wish(call: Call, input: Input) -> bool | None:
     """What the request says of something that is true or false; None where it says neither."""
     return read_truth(call.take(input.name))
+
+
+def take_date(call: Call, input: Input) -> str | None:
+    """Raises BankError `format-error` for what is no date."""
+    return check_date(call, call.take(input.name), input.name)
+
+
+def check_date(call: Call, value: Any, *place: str) -> str | None:
+    """A date by ISO 8601, or None without a value; `place` is the input that it came with, and the steps to it there.
+
+    Raises BankError `format-error`.
+    """
+    if value in (None, ""):
+        return None
+    if not isinstance(value, str) or not FORMATS["date"](value):
+        text = f"{call.name_of(*place)} must be a date, such as {call.clock.today().isoformat()}"
+        raise BankError("format-error", path=call.pointer_of(*place), expected=text)
+    return value
 
 
 def read_truth(value: Any) -> bool | None:

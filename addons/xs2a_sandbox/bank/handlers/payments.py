@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from xs2a_sandbox.bank.domain.access import strip_reference
+from xs2a_sandbox.bank.domain.access import IDENTIFIERS, strip_reference
 from xs2a_sandbox.bank.domain.accounts import iban_of
 from xs2a_sandbox.bank.domain.bookings import compute_available, convert
 from xs2a_sandbox.bank.domain.lifecycle import EXECUTED, PAYMENT
@@ -144,6 +144,7 @@ def read_order(call: Call, order: Mapping[str, Any], kind: str) -> tuple[Documen
     account_id = _payer(call, _drop_empty(order["debtor"] or {}))
     moneys = _moneys(call, order["parts"])
     for number, part in enumerate(order["parts"]):
+        _check_texts(call, number, part)
         account = (part.get("creditor") or {}).get("account") or {}
         check_currency(call, account, call.pointer_of("parts", number, "creditor", "account"))
     _check_dates(call, order)
@@ -234,7 +235,8 @@ def find_payment(call: Call) -> tuple[str, Document]:
 
 def _check_dates(call: Call, order: Mapping[str, Any]) -> None:
     today, schedule = call.clock.today().isoformat(), order.get("schedule") or {}
-    execution, start, end = order.get("execute_on"), schedule.get("start"), schedule.get("end")
+    execution = inputs.check_date(call, order.get("execute_on"), "execute_on")
+    start, end = (inputs.check_date(call, schedule.get(name), "schedule", name) for name in ("start", "end"))
     if execution and execution < today:
         text = f"{call.name_of('execute_on')} must not be before {today}"
         raise BankError("execution-date-invalid", path=call.pointer_of("execute_on"), expected=text)
@@ -303,6 +305,29 @@ def is_covered(call: Call, account_id: str | None, moneys: Sequence[Money]) -> b
             raise BankError("format-error", path=place, expected=f"the bank has no exchange rate for {currency}")
         total += value
     return total <= compute_available(call, account_id, account)
+
+
+_TEXTS = (
+    ("end_to_end_id",),
+    ("remittance", "text"),
+    ("creditor", "name"),
+    *(("creditor", "account", name) for name in (*IDENTIFIERS, "currency")),
+)
+
+
+def _check_texts(call: Call, number: int, part: Mapping[str, Any]) -> None:
+    """Raises BankError `format-error` where something else stands in place of a text, or of what holds it."""
+    for steps in _TEXTS:
+        value: Any = part
+        for depth, step in enumerate(steps):
+            if not isinstance(value, dict):
+                place = call.pointer_of("parts", number, *steps[:depth])
+                raise BankError("format-error", path=place, expected=f"there is no {step} in what stands here")
+            if (value := value.get(step)) is None:
+                break
+        if value is not None and not isinstance(value, str):
+            text = f"{call.name_of('parts', number, *steps)} must be text"
+            raise BankError("format-error", path=call.pointer_of("parts", number, *steps), expected=text)
 
 
 def _total(moneys: Sequence[Money]) -> Document | None:

@@ -10,7 +10,7 @@ from xs2a_sandbox.bank.handlers.approaches import OAUTH, begin, page_of
 from xs2a_sandbox.bank.sca_pages.html import PRIVATE
 from xs2a_sandbox.bank.sca_pages.return_address import accept, with_members
 from xs2a_sandbox.cassette import Call
-from xs2a_sandbox.cassette.dialect.authorisation import SECTION, Endpoint
+from xs2a_sandbox.cassette.dialect.authorisation import SECTION, OAuthEndpoint
 from xs2a_sandbox.cassette.evaluation.expressions import render
 from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.cassette.matchers import RequestPart
@@ -33,7 +33,7 @@ class _Refusal(Exception):
         self.members = {"error": error, "error_description": description}
 
 
-def lead_on(call: Call, endpoint: Endpoint) -> Response:
+def lead_on(call: Call, endpoint: OAuthEndpoint) -> Response:
     """Sends the browser to the page, or back to the app with what is wrong.
 
     Raises BankError, which the payment user sees, where it is not sure that the address is the app's.
@@ -74,7 +74,7 @@ def lead_on(call: Call, endpoint: Endpoint) -> Response:
     return redirect(with_members(page, {"decide": query["decide"]} if "decide" in query else {}), *PRIVATE)
 
 
-def _check(call: Call, endpoint: Endpoint, query: Mapping[str, str]) -> None:
+def _check(call: Call, endpoint: OAuthEndpoint, query: Mapping[str, str]) -> None:
     """Raises _Refusal."""
     if twice := next((name for name in call.query if len(call.values(RequestPart("query", name))) > 1), None):
         raise _Refusal("invalid_request", f"{twice} is sent twice")
@@ -92,7 +92,7 @@ def _check(call: Call, endpoint: Endpoint, query: Mapping[str, str]) -> None:
         raise _Refusal("invalid_request", "code_challenge must be a SHA-256 in base64url, of 43 characters")
 
 
-def _find_waiting(call: Call, endpoint: Endpoint, query: Mapping[str, str]) -> tuple[str, Document]:
+def _find_waiting(call: Call, endpoint: OAuthEndpoint, query: Mapping[str, str]) -> tuple[str, Document]:
     """The authorisation by OAuth that waits for the customer; that of a login, where no resource is asked for.
 
     Raises _Refusal.

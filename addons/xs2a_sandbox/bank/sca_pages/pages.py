@@ -209,7 +209,7 @@ def _approve(visit: Visit) -> Reply:
     authorisation = visit.authorisation
     chosen = authorisation.get("accounts")
     if visit.lacks_payer:
-        chosen = chosen or [iban for iban in visit.offered if covers(visit.call, iban, visit.resource)][:1]
+        chosen = chosen or [id for id in visit.offered if covers(visit.call, id, visit.resource)][:1]
         if not chosen:
             return _end(visit, "funds")
     if chosen and (visit.may_choose or visit.lacks_payer):

@@ -81,7 +81,7 @@ class ScopeOfTokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class OAuthEndpoint:
     """The authorisation endpoint of OAuth. `finds` are, by family, expressions for the id of what is authorised.
 
     A request for scopes of `login` alone asks for no more than a login.
@@ -104,7 +104,7 @@ class Authorisation:
     of: Mapping[str, Authorisable] = field(default_factory=dict)
     code: str = "code"
     scopes: tuple[ScopeOfTokens, ...] = ()
-    endpoint: Endpoint | None = None
+    endpoint: OAuthEndpoint | None = None
 
     def options(self, family: str) -> Mapping[str, Any]:
         return self.of[family].options if family in self.of else {}
@@ -164,12 +164,12 @@ class _Reader:
         )
         return Authorisable(options, page, rows)
 
-    def _endpoint(self, spec: Mapping[str, Any]) -> Endpoint:
+    def _endpoint(self, spec: Mapping[str, Any]) -> OAuthEndpoint:
         finds = {
             family: self._compile(text, ("endpoint", "finds", family), ROOTS)
             for family, text in spec.get("finds", {}).items()
         }
-        return Endpoint(
+        return OAuthEndpoint(
             tuple(spec.get("path", "authorize").split("/")),
             spec.get("pkce", "required") == "required",
             spec.get("scope", "required") == "required",
@@ -178,7 +178,7 @@ class _Reader:
             spec.get("otherwise", "the request names nothing that can be authorised"),
         )
 
-    def _check_paths(self, families: Mapping[str, Authorisable], endpoint: Endpoint | None) -> None:
+    def _check_paths(self, families: Mapping[str, Authorisable], endpoint: OAuthEndpoint | None) -> None:
         """Finds two pages with one path: nobody could tell them apart."""
         first: dict[tuple[str, ...], str] = {endpoint.path: "the authorisation endpoint"} if endpoint else {}
         for name, family in families.items():

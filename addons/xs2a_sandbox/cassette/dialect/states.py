@@ -1,13 +1,10 @@
 """The section `states`: what a dialect's interface calls the states of the domain."""
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
-from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.cassette.dialect.sections import Sections
 from xs2a_sandbox.cassette.evaluation.state_words import STATES, StateWords
-from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.errors import Problem
 
 SECTION = "states"
@@ -31,16 +28,6 @@ def read(sections: Sections, problems: list[Problem]) -> StateWords:
         if missing := [state for state in STATES[thing] if state not in words and state not in without]:
             text = f"no word for {', '.join(missing)}; write one, or name it under `{_WITHOUT}`"
             problems.append(sections.problem((SECTION, thing), "states", text, key=True))
-    return _compile(written)
-
-
-@cache
-def default_states() -> StateWords:
-    """The words as the bundled dialect says them, for recordings that are of no dialect."""
-    return _compile(yaml_reader.read(bundled("cassettes") / "xs2a-1.84" / "states.yaml").value[SECTION])
-
-
-def _compile(written: Mapping[str, Any]) -> StateWords:
     return StateWords({thing: _words(spec) for thing, spec in written.items()})
 
 

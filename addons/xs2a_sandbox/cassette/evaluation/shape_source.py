@@ -93,20 +93,20 @@ class ShapeSource:
         block.add(f"return {block.value(template, ())}")
         return written
 
-    def compile(self) -> dict[str, tuple[Make, "Kept | None"]]:
+    def compile(self) -> dict[str, tuple[Make, "ShapedThings | None"]]:
         """The functions, by the names of the shapes, and where what they have made is kept."""
         self._values |= {f"kept_{function}": self._memory(name) for name, function in self.functions.items()}
         exec(compile("\n".join(self.lines), "<shapes>", "exec"), self._values)
         made = self.functions.items()
         return {name: (self._values[function], self._values[f"kept_{function}"]) for name, function in made}
 
-    def _memory(self, name: str) -> "Kept | None":
+    def _memory(self, name: str) -> "ShapedThings | None":
         """Where what it makes is kept; None where the same thing does not always come out the same."""
         names = [name]
         for one in names:
             names += [use.name for use in self.written[one].uses if use.name not in names and use.name in self.written]
         written = [self.written[one] for one in names]
-        return Kept() if all(one.reads <= {IT} and not one.calls for one in written) else None
+        return ShapedThings() if all(one.reads <= {IT} and not one.calls for one in written) else None
 
     def bind(self, value: Any) -> str:
         """A name for a value that is there already."""
@@ -559,7 +559,7 @@ _LONG = 1000
 _MOST_KEPT = 2**15
 
 
-class Kept:
+class ShapedThings:
     """What a shape has made of things, by their identity: a thing that is held is no other one."""
 
     __slots__ = ("_held", "_shaped")
@@ -582,7 +582,7 @@ class Kept:
         return shaped
 
 
-def shape_all(make: Make, kept: Kept | None, scope: Mapping[str, Any], things: Sequence[Any]) -> list[Any]:
+def shape_all(make: Make, kept: ShapedThings | None, scope: Mapping[str, Any], things: Sequence[Any]) -> list[Any]:
     """Shapes each thing. Those of long lists are kept, where the same thing always comes out the same."""
     if kept is not None and len(things) >= _LONG:
         return kept.shape(make, scope, things)

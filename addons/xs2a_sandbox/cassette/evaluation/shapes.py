@@ -8,7 +8,7 @@ from typing import Any
 
 from xs2a_sandbox.cassette.evaluation import work
 from xs2a_sandbox.cassette.evaluation.expressions import Scope
-from xs2a_sandbox.cassette.evaluation.shape_source import Kept, Make, ShapeSource, Use, shape_all
+from xs2a_sandbox.cassette.evaluation.shape_source import Make, ShapedThings, ShapeSource, Use, shape_all
 from xs2a_sandbox.cassette.evaluation.work import WORK, Work
 
 _UNCHANGED = re.compile(r"\{\{\s*it\s*\}\}")
@@ -20,7 +20,7 @@ class CompiledShape:
 
     template: Any
     make: Make
-    kept: Kept | None
+    kept: ShapedThings | None
     reads: frozenset[str]
     uses: tuple[Use, ...]
     changes_nothing: bool = False

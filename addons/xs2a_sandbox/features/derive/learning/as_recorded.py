@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any
 
-from xs2a_sandbox.cassette.inputs import Place
+from xs2a_sandbox.cassette.inputs import InputPlace
 from xs2a_sandbox.documents.yaml_writer import write_exactly
 from xs2a_sandbox.features.derive.infer_match import RecordedRequest, make_recorded_request, rules
 from xs2a_sandbox.features.derive.learning.changes import expression_of, name_sent
@@ -73,14 +73,14 @@ def as_recorded(exchanges: Sequence[RecognisedExchange], consents: Collection[st
             yield RecordedRule({"id": id, "doc": doc, **made}, places)
 
 
-def _find_guard(exchange: RecognisedExchange, consents: Collection[str]) -> Place | None:
+def _find_guard(exchange: RecognisedExchange, consents: Collection[str]) -> InputPlace | None:
     """The place of the request that names one of these consents, which opens what the request is about."""
     if exchange.does and "consent" in exchange.does.about:
         return None
     return next((place for place, id in name_sent(exchange, "consent") if id in consents), None)
 
 
-def _without(place: Place | None, request: RecordedRequest) -> RecordedRequest:
+def _without(place: InputPlace | None, request: RecordedRequest) -> RecordedRequest:
     """The request as if nothing stood there."""
     if place is None:
         return request

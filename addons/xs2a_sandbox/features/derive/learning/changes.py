@@ -9,7 +9,7 @@ from typing import Any
 
 from xs2a_sandbox.cassette import Operation
 from xs2a_sandbox.cassette.handler import Handler
-from xs2a_sandbox.cassette.inputs import Place
+from xs2a_sandbox.cassette.inputs import InputPlace
 from xs2a_sandbox.cassette.recognition import product_parameter
 from xs2a_sandbox.compare.states import reported_state
 from xs2a_sandbox.documents import Schemas
@@ -275,7 +275,7 @@ def _sample(
     return Sample(exchange.place, exchange.answer, ids, echoes, meaning, _origin(exchange))
 
 
-def name_sent(exchange: RecognisedExchange, *inputs: str) -> Iterator[tuple[Place, str]]:
+def name_sent(exchange: RecognisedExchange, *inputs: str) -> Iterator[tuple[InputPlace, str]]:
     """The texts that the request has in the places of these inputs."""
     for input in inputs:
         source = exchange.source(input)
@@ -285,7 +285,7 @@ def name_sent(exchange: RecognisedExchange, *inputs: str) -> Iterator[tuple[Plac
                 yield alternative.place, value
 
 
-def expression_of(place: Place) -> str:
+def expression_of(place: InputPlace) -> str:
     part, name = place.part.part, place.part.name
     steps = parse_pointer(name) if part == "body" else (name,)
     return _ROOTS[part] + "".join(_quote(step) if part == "headers" else _step(str(step)) for step in steps)
