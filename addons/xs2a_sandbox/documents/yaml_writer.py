@@ -97,6 +97,8 @@ def _scalar(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{Decimal(repr(value)):f}"
     return str(value) if isinstance(value, int | Decimal) else _text(value)
 
 
