@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from tests.support.engine_client import Answer, Client, an_engine, bundled_engine
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.control.front_page import Addresses, FrontPage
+from xs2a_sandbox.engine.engine import Engine
 from xs2a_sandbox.features.console import sign_in
 from xs2a_sandbox.features.console.console import Console
 from xs2a_sandbox.http import Headers, Request
@@ -24,8 +25,8 @@ BASE = "http://127.0.0.1:8081"
 class Browser:
     """One that asks at the direct door of an engine of its own."""
 
-    def __init__(self, tmp_path: Path, **settings: Any) -> None:
-        self.engine = an_engine(display=bundled_engine().parts.display)
+    def __init__(self, tmp_path: Path, engine: Engine | None = None, **settings: Any) -> None:
+        self.engine = engine or an_engine(display=bundled_engine().parts.display)
         self.engine.use(admin_token=TOKEN)
         self.settings = Settings(confdir=tmp_path, **settings)
         addresses = Addresses("http://127.0.0.1:1", BASE, None, tmp_path / "ca.pem")

@@ -42,19 +42,19 @@ def token(bank: Client, **form: str) -> str:
     return text
 
 
-def authorise(bank: Client, intent: str, scope: str, account: str | None = None) -> str:
+def authorise(bank: Client, intent: str, scope: str, *accounts: str) -> str:
     """The customer's way through the pages; returns the token that the app gets for it."""
     query = {"response_type": "code", "client_id": "tpp", "redirect_uri": APP, "scope": f"openid {scope}"}
     link = bank.get(f"/sca/auth?{urlencode({**query, 'request': request_object(intent), 'state': 'abc'})}")
     assert link.status == 303, link.body
     page = link.headers["location"]
     page = page if page.startswith("/") else f"/sca/{page}"
-    steps: list[dict[str, str]] = [{"customer": "grace"}, *([{"account": account}] if account else []), {}]
+    steps: list[dict[str, Any]] = [{"customer": "grace"}, *([{"account": accounts}] if accounts else []), {}]
     for fields in steps:
         shown = bank.get(page)
         assert shown.status == 200, shown.body
         hidden = {name: _hidden(shown.body.decode(), name) for name in ("authorisation", "nonce", "step")}
-        answer = bank.post(page, body=urlencode({**hidden, **fields}).encode(), headers=FORM)
+        answer = bank.post(page, body=urlencode({**hidden, **fields}, doseq=True).encode(), headers=FORM)
         assert answer.status == 303, answer.body
     back = urlsplit(answer.headers["location"])
     assert f"{back.scheme}://{back.netloc}{back.path}" == APP

@@ -95,7 +95,7 @@ class Bank:
     def _use(self, interface: Interface) -> None:
         self.interface = interface
         self._index = Index(interface)
-        self._positions = {rule.id: position for position, rule in enumerate(interface.rules)}
+        self._positions = {(rule.id, rule.operation): position for position, rule in enumerate(interface.rules)}
 
     def with_interface(self, interface: Interface) -> "Bank":
         """The same bank, with more rules than it has."""
@@ -224,7 +224,7 @@ class Bank:
         is_once = call.checks is not NONE and repeated_requests.is_checked(call, by.behaviour.handler)
         if is_once and (earlier := repeated_requests.find_earlier(call)):
             return _Said(earlier)
-        said = self._respond(by, decision.operation, call)
+        said = self._respond(by, decision, call)
         if is_once:
             repeated_requests.keep(call, said.response)
         if self._replay and decision.rule and decision.rule.tape:
@@ -274,10 +274,10 @@ class Bank:
             if rule.tape
         )
         others = (candidate for candidate in plain if not candidate[0].tape)
-        return merge(others, replaying, key=lambda candidate: self._positions[candidate[0].id])
+        return merge(others, replaying, key=lambda candidate: self._positions[candidate[0].id, candidate[0].operation])
 
-    def _respond(self, by: Rule | Operation, operation: Operation | None, call: Call) -> _Said:
-        behaviour = by.behaviour
+    def _respond(self, by: Rule | Operation, decision: Decision, call: Call) -> _Said:
+        behaviour, operation = by.behaviour, decision.operation
         default = operation.behaviour if operation else behaviour
         call.options = behaviour.options if behaviour.options is not None else (default.options or {})
         call.inputs = behaviour.inputs or call.inputs
@@ -287,6 +287,10 @@ class Bank:
             handler = collect_handlers()[behaviour.handler]
             call.options = {**handler.defaults, **call.options}
             scope["result"] = handler(call)
+            for rule, parameters in reversed(decision.amendments):
+                if rule.behaviour.amend and (change := rule.behaviour.amend.result):
+                    amending = call.with_path(scope, parameters)
+                    scope["result"] = change.apply(scope["result"], amending, call.warnings.append)
             answers = answers or default.respond
         for name, value in (*default.let, *behaviour.let) if answers is default.respond else behaviour.let:
             scope["let"][name] = render(value, scope)

@@ -1,4 +1,4 @@
-"""Amendments: what a rule changes of the finished answer of whoever else answers."""
+"""Amendments: what a rule changes of the answer of whoever else answers, or of the result that is put into it."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +27,7 @@ from xs2a_sandbox.http.media_type import is_json, media_type
 EVERY = "*"
 """In a path of `patch`, every entry of a list."""
 AMEND_ROOTS = ROOTS | {"answer", "entry"}
+AMEND_RESULT_ROOTS = ROOTS | {"result", "entry"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,40 +41,17 @@ class PatchStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Amendment:
-    """`merge` is a JSON Merge Patch (RFC 7396). Of `headers` those that come out null are taken out.
+class Change:
+    """What changes of JSON, or of a handler's result: first `merge`, a JSON Merge Patch (RFC 7396), then `patch`."""
 
-    What it changes is the answer `instead`, where there is one.
-    """
-
-    status: int | Render | None = None
-    headers: tuple[tuple[str, Any], ...] = ()
     merge: Any = NO_BODY
     patch: tuple[PatchStep, ...] = ()
-    delay: Delay | None = None
-    fault: str | None = None
-    instead: ResponseTemplate | None = None
 
-    def apply(self, response: Response, scope: Scope, warn: Callable[[str], None]) -> Response:
-        """The amended answer; `warn` is told of what could not be changed. Raises InvalidResponse, ExpressionError."""
-        headers, body = response.headers, response.body
-        value = _json(response)
-        scope = {**scope, "answer": {"status": response.status, "body": None if value is NO_BODY else value}}
-        if self.merge is not NO_BODY or self.patch:
-            if value is NO_BODY:
-                warn("the answer has no JSON that could be amended")
-            else:
-                body = to_json(self._change(value, scope, warn))
-                headers = with_content_type(headers, JSON)
-        if self.headers:
-            rendered = [(name, render(text, scope)) for name, text in self.headers]
-            names = {name.lower() for name, _ in rendered}
-            kept = tuple(pair for pair in headers if pair[0].lower() not in names)
-            headers = kept + tuple((name, to_text(text)) for name, text in rendered if text is not None)
-        status = response.status if self.status is None else status_of(render(self.status, scope))
-        return Response(status, headers, body, self.fault or response.fault)
+    def __bool__(self) -> bool:
+        return self.merge is not NO_BODY or bool(self.patch)
 
-    def _change(self, value: Any, scope: Scope, warn: Callable[[str], None]) -> Any:
+    def apply(self, value: Any, scope: Scope, warn: Callable[[str], None]) -> Any:
+        """The changed value; `warn` is told of what could not be changed. Raises ExpressionError."""
         if self.merge is not NO_BODY:
             value = merge_patch(value, render(self.merge, scope))
         patched = value
@@ -89,23 +67,71 @@ class Amendment:
         return patched
 
 
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """`result` changes the handler's result, `body` the JSON of the answer.
+
+    Of `headers` those that come out null are taken out. What it changes is the answer `instead`, where there is one.
+    """
+
+    status: int | Render | None = None
+    headers: tuple[tuple[str, Any], ...] = ()
+    result: Change = Change()
+    body: Change = Change()
+    delay: Delay | None = None
+    fault: str | None = None
+    instead: ResponseTemplate | None = None
+
+    def apply(self, response: Response, scope: Scope, warn: Callable[[str], None]) -> Response:
+        """The amended answer; `warn` is told of what could not be changed. Raises InvalidResponse, ExpressionError."""
+        headers, body = response.headers, response.body
+        value = _json(response)
+        scope = {**scope, "answer": {"status": response.status, "body": None if value is NO_BODY else value}}
+        if self.body:
+            if value is NO_BODY:
+                warn("the answer has no JSON that could be amended")
+            else:
+                body = to_json(self.body.apply(value, scope, warn))
+                headers = with_content_type(headers, JSON)
+        if self.headers:
+            rendered = [(name, render(text, scope)) for name, text in self.headers]
+            names = {name.lower() for name, _ in rendered}
+            kept = tuple(pair for pair in headers if pair[0].lower() not in names)
+            headers = kept + tuple((name, to_text(text)) for name, text in rendered if text is not None)
+        status = response.status if self.status is None else status_of(render(self.status, scope))
+        return Response(status, headers, body, self.fault or response.fault)
+
+
 def compile_amendment(spec: Mapping[str, Any], report: Report) -> Amendment:
     """`spec` has passed the cassette's schema; what that cannot see goes to `report`."""
     status, headers, delay = compile_fields(spec, AMEND_ROOTS, report)
     merge: Any = NO_BODY
     if "body" in spec:
-        merge = compile_value(spec["body"], AMEND_ROOTS, lambda below, text: report(("body", *below), text))
-    steps = [
-        _step(written, _below(report, "patch", position)) for position, written in enumerate(spec.get("patch", ()))
-    ]
-    return Amendment(status, headers, merge, tuple(filter(None, steps)), delay, spec.get("fault"))
+        merge = compile_value(spec["body"], AMEND_ROOTS, _below(report, "body"))
+    body = Change(merge, _steps(spec.get("patch", ()), AMEND_ROOTS, _below(report, "patch")))
+    return Amendment(
+        status, headers, _compile_result_change(spec.get("result", []), report), body, delay, spec.get("fault")
+    )
+
+
+def _compile_result_change(spec: Any, report: Report) -> Change:
+    """A list is a JSON Patch, anything else a JSON Merge Patch."""
+    below = _below(report, "result")
+    if isinstance(spec, list):
+        return Change(patch=_steps(spec, AMEND_RESULT_ROOTS, below))
+    return Change(compile_value(spec, AMEND_RESULT_ROOTS, below))
+
+
+def _steps(written: Sequence[Mapping[str, Any]], roots: frozenset[str], report: Report) -> tuple[PatchStep, ...]:
+    steps = (_step(spec, roots, _below(report, position)) for position, spec in enumerate(written))
+    return tuple(filter(None, steps))
 
 
 def _below(report: Report, *pointer: str | int) -> Report:
     return lambda below, text: report((*pointer, *below), text)
 
 
-def _step(spec: Mapping[str, Any], report: Report) -> PatchStep | None:
+def _step(spec: Mapping[str, Any], roots: frozenset[str], report: Report) -> PatchStep | None:
     op, paths = spec["op"], {}
     for key in ("path", "from"):
         if (key in spec) != (key == "path" or op in ("move", "copy")):
@@ -125,7 +151,7 @@ def _step(spec: Mapping[str, Any], report: Report) -> PatchStep | None:
         return None
     value = NO_BODY
     if "value" in spec:
-        value = compile_value(spec["value"], AMEND_ROOTS, _below(report, "value"))
+        value = compile_value(spec["value"], roots, _below(report, "value"))
     return PatchStep(op, paths["path"], paths.get("from"), value)
 
 

@@ -190,6 +190,10 @@ class Call:
         found = (alternative.read(self) for alternative in source.alternatives) if source else ()
         return (value for value in found if value)
 
+    def is_sent(self, input: str) -> bool:
+        """Says whether requests have that input somewhere, and not the dialect the same one for all of them."""
+        return bool(self._places(input))
+
     def place_of(self, input: str) -> str:
         """Where the input belongs, in words, such as `the header Accept`."""
         return " or ".join(place.in_words for place in self._places(input)) or f"the {input}"
@@ -330,6 +334,7 @@ class Call:
             "body": self.body_or_null if self.request.body else None,
             "form": lambda: self.form,
             "token": lambda: self.token,
+            "input": _Inputs(self),
             "state": StateView(self.state),
             "testdata": _LazyMapping(self.state.testdata),
             "session": {"id": self.session.id, "url": self.session.url},
@@ -510,6 +515,26 @@ def _depth(value: Any) -> int:
         depth += 1
         level = [inner for v in level for inner in (v.values() if isinstance(v, dict) else v)]
     return depth
+
+
+class _Inputs(Mapping[str, Any]):
+    """What handlers take of a request, by name, each read when it is looked at."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._call.inputs:
+            raise KeyError(name)
+        return self._call.take(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._call.inputs)
+
+    def __len__(self) -> int:
+        return len(self._call.inputs)
 
 
 class _LazyMapping(Mapping[str, Any]):

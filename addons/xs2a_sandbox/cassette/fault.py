@@ -239,12 +239,13 @@ def _about(rule: Rule, id: str) -> Rule:
 def _decide(fault: Fault, decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
     rule, parameters = fault.answering and _about(fault.answering, _find_named(lookup, call)), decision.parameters
     if rule is None:
-        rule = next(listed for listed in interface.rules if listed.id == fault.rule)
+        operation = lookup.operation.id if lookup.operation else None
+        named = [listed for listed in interface.rules if listed.id == fault.rule]
+        rule = next((listed for listed in named if listed.operation == operation), named[0])
         there = {
             candidate.id: path
             for candidate, path in candidates(lookup, lambda path: lambda place: call.values(place, path))
         }
-        operation = lookup.operation.id if lookup.operation else None
         if rule.behaviour.bank or (rule.id not in there and (rule.operation is None or rule.operation != operation)):
             why = "leaves it to the real bank" if rule.behaviour.bank else f"is for {rule.operation or 'another path'}"
             raise BankError("format-error", expected=f"{fault.description}: the rule {rule.id} {why}")

@@ -201,8 +201,17 @@ def options_of(by: Operation | Rule, operation: Operation | None) -> Mapping[str
     return by.behaviour.options if by.behaviour.options is not None else (default.options or {})
 
 
+def result_of(by: Operation | Rule, own: Handler, handlers: Mapping[str, Handler]) -> Mapping[str, Any]:
+    """The members of its handler's result; of a rule for what operations do, those of any handler that does it."""
+    if isinstance(by, Operation) or not by.does:
+        return own.result
+    return {name: inner for one in handlers.values() if one.does == own.does for name, inner in one.result.items()}
+
+
 def check(by: Operation | Rule, operation: Operation | None, handlers: Mapping[str, Handler]) -> Iterator[Problem]:
     """Finds what its handler could not work with. `operation` is itself, or the one that a rule names."""
+    if by.behaviour.amend and by.behaviour.amend.result and operation:
+        yield from _check_result_change(by, operation, handlers)
     own = handlers.get(by.behaviour.handler or "")
     if own is None or own.is_action:
         return
@@ -225,6 +234,27 @@ def check(by: Operation | Rule, operation: Operation | None, handlers: Mapping[s
         if place.part == "where" and place.name not in pattern.names:
             text = f"the handler {own.name} reads the path parameter {place.name}, which {pattern.text} does not have"
             yield by.origin.problem("where", text, ("handler",))
+
+
+def _check_result_change(
+    by: Operation | Rule, operation: Operation, handlers: Mapping[str, Handler]
+) -> Iterator[Problem]:
+    """Finds what a rule would change of a handler's result that has no such member."""
+    at, own = ("amend", "result"), handlers.get(operation.behaviour.handler or "")
+    if own is None:
+        text = f"the operation {operation.id} has no handler, so there is no result to change"
+        yield by.origin.problem("behaviour", text, at, key=True)
+        return
+    written, result = by.origin.at(at), result_of(by, own, handlers)
+    if isinstance(written, list):
+        named: list[tuple[Pointer, str]] = []
+        named += [((number, "path"), step["path"].lstrip("/").partition("/")[0]) for number, step in enumerate(written)]
+    else:
+        named = [((name,), name) for name in written]
+    for below, name in named:
+        if name not in result:
+            text = f"{own.name} returns no {name or 'whole result'}; it returns {', '.join(result)}"
+            yield by.origin.problem("member", text, (*at, *below))
 
 
 def check_actions(by: Operation | Rule, handlers: Mapping[str, Handler]) -> Iterator[Problem]:

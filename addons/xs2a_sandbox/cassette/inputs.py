@@ -9,7 +9,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
     ENTRY,
     INDEX,
     IT,
-    ROOTS,
+    SOURCE_ROOTS,
     Scope,
     compile_value,
     find_alternatives,
@@ -103,13 +103,15 @@ def _compile_source(written: Any, report: Callable[[Pointer, str], None]) -> Sou
     if places and all(places):
         read = (_reader(place, chain[1]) for place, chain in zip(places, chains, strict=True) if place)
         return Source(tuple(map(Alternative, read, places)), written)
-    compiled = _compile(written, report) if isinstance(written, dict | list) else compile_value(written, ROOTS, report)
+    compiled = (
+        _compile(written, report) if isinstance(written, dict | list) else compile_value(written, SOURCE_ROOTS, report)
+    )
     return Source((Alternative(_computed(compiled), None),), written)
 
 
 def _compile(written: Any, report: Callable[[Pointer, str], None]) -> Callable[[Scope], Any]:
     """Compiles it as a shape, without a thing to shape: that takes half the time of a template."""
-    shape = compile_shapes({"": written}, ROOTS, lambda _, pointer, text: report(pointer, text))[""]
+    shape = compile_shapes({"": written}, SOURCE_ROOTS, lambda _, pointer, text: report(pointer, text))[""]
     if IT in shape.reads:
         report((), "there is no `it` in inputs")
     for use in shape.uses:

@@ -142,7 +142,9 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A case. It names an operation, or has a path (and methods, none meaning any) of its own.
+    """A case. It names an operation, says what operations do, or has a path (and methods, none meaning any) of its own.
+
+    One that says what operations do becomes a rule for each operation that does it, all with its id.
 
     `recorded` is the hash that a generated rule had when it was written; `tape` is what its cassette comes from.
     """
@@ -162,6 +164,7 @@ class Rule:
     origin: SourcePlace
     recorded: str | None = None
     tape: Recorded | None = None
+    does: tuple[Act, ...] = ()
 
     @property
     def strength(self) -> int:

@@ -172,10 +172,17 @@ class _Reader:
 
     def rule(self, spec: Mapping[str, Any], pointer: Pointer) -> Rule:
         match, at = spec["match"], (*pointer, "match")
-        if ("operation" in match) == ("path" in match):
-            self.note(at, "match", "a rule matches either an operation or a path of its own")
-        if "operation" in match and "method" in match:
+        if len(match.keys() & {"operation", "does", "path"}) != 1:
+            self.note(at, "match", "a rule matches either an operation, what operations do, or a path of its own")
+        if "path" not in match and "method" in match:
             self.note((*at, "method"), "match", "the operation already says the method")
+        for number, example in enumerate(spec.get("examples", ()) if "does" in match else ()):
+            if "path" not in example["request"]:
+                text = "a rule for what operations do is for several paths: the example needs the path of one"
+                self.note((*pointer, "examples", number, "request"), "match", text)
+        acts = (
+            self.try_make(place, "wrong-value", Act.parse_wide, written) for written, place in _each(match, "does", at)
+        )
         kinds = [key for key in ("sequence", "handler", "bank", "amend") if key in spec]
         if "respond" in spec and "handler" not in spec:
             kinds.append("respond")
@@ -219,6 +226,7 @@ class _Reader:
             origin=SourcePlace(self.document, pointer),
             recorded=spec["recorded"]["hash"] if "recorded" in spec else None,
             tape=self.tape,
+            does=tuple(filter(None, acts)),
         )
 
     def error(self, name: str, spec: Mapping[str, Any]) -> ErrorAnswer:

@@ -29,7 +29,7 @@ _WHOSE = {"cancellation": "payment"}
 
 
 class Act(NamedTuple):
-    """What an operation does, and to which thing; `of` is what the thing belongs to."""
+    """What an operation does, and to which thing; `of` is what the thing belongs to. An empty thing is any."""
 
     verb: str
     thing: str
@@ -51,6 +51,11 @@ class Act(NamedTuple):
                 raise ValueError(f"there is no thing {name!r}{_hint(name, THINGS)}")
         return cls(verb, thing, of)
 
+    @classmethod
+    def parse_wide(cls, text: str) -> "Act":
+        """Reads the same, or a verb alone, which is for any thing. Raises ValueError."""
+        return cls(text, "") if text in VERBS else cls.parse(text)
+
     @property
     def reads(self) -> bool:
         """True if it changes nothing."""
@@ -62,8 +67,12 @@ class Act(NamedTuple):
         things = {self.thing, self.of} - {None}
         return frozenset(str(thing) for thing in things | {_WHOSE.get(str(thing)) for thing in things} if thing)
 
+    def covers(self, other: "Act") -> bool:
+        """True if the other is the same, or one of these: `list` and `list entry` cover `list entry of account`."""
+        return self.verb == other.verb and self.thing in ("", other.thing) and self.of in (None, other.of)
+
     def __str__(self) -> str:
-        return f"{self.verb} {self.thing}" + (f" of {self.of}" if self.of else "")
+        return f"{self.verb} {self.thing}".rstrip() + (f" of {self.of}" if self.of else "")
 
 
 def _hint(word: str, words: Sequence[str]) -> str:

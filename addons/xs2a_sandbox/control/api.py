@@ -157,7 +157,7 @@ class Control:
         event = request.read().get("event")
         family = next((candidate for candidate in FAMILIES.values() if candidate.collection == collection), None)
         if family is None:
-            raise Refused(404, "events-unknown", "events happen to consents, payments and baskets")
+            raise Refused(404, "events-unknown", "events happen to consents, mandates, payments and baskets")
         document = request.call.state.get(collection, id)
         if document is None:
             raise _no_document(request)

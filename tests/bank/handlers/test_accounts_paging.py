@@ -179,6 +179,8 @@ class Unread(list[Any]):
 
 def test_a_page_looks_at_no_other_entries() -> None:
     taken, options = {"lists": "booked"}, {"lists": {"booked": ["booked"]}}
-    call: Any = SimpleNamespace(take=taken.get, options=options, judges=lambda check: False)
+    call: Any = SimpleNamespace(
+        take=taken.get, options=options, judges=lambda check: False, is_sent=lambda input: False
+    )
     entries = Unread([{"transactionId": "1"}])
     assert lists(call, {}, {"booked": entries, "pending": []}) == {"booked": entries, "pending": None}

@@ -71,9 +71,9 @@ RIGHTS = {
         default=2 * _RECENT,
     ),
     "frequency": Option(
-        "The consent is used up after its `frequency` of accesses to a path without the customer; else the setting "
-        "`checks` alone says so.",
-        {"type": "boolean"},
+        "The consent is used up after its `frequency` of accesses a day to a path without the customer, one that has "
+        "none after so many; else the setting `checks` alone says so.",
+        {"type": ["boolean", "integer"], "minimum": 1},
         default=False,
     ),
 }
@@ -118,6 +118,13 @@ def lists_option(*names: str) -> Option:
         },
         required=True,
     )
+
+
+REFUSED = Option(
+    "Lists that the request cannot ask for: what would show one of them is refused.",
+    {"type": "array", "items": {"enum": ["pending", "information"]}},
+    default=(),
+)
 
 
 @handler(
@@ -183,6 +190,7 @@ def balances(call: Call) -> dict[str, Any]:
     "pages.previous pages.next pages.last booked pending information balances statement media",
     options={
         "lists": lists_option("booked", "pending", "information"),
+        "refused": REFUSED,
         "page_size": SHOWN_AT_ONCE,
         "holds": HOLDS,
         "formats": FORMATS,
@@ -251,9 +259,12 @@ def lists(
         text = f"{call.name_of('date_from')} must not be after {call.name_of('date_to')}"
         raise BankError("period-invalid", path=call.pointer_of("date_from"), expected=text)
     since = _history_begins(call, consent, since)
-    list_names = call.options["lists"].get(call.take("lists"))
+    # Where the dialect says the lists, for all requests, no TPP asks for one that is refused.
+    refused = call.options["refused"] if call.is_sent("lists") else ()
+    offered = {name: shown for name, shown in call.options["lists"].items() if not set(shown) & set(refused)}
+    list_names = offered.get(call.take("lists"))
     if list_names is None:
-        text = f"{call.place_of('lists')} must be one of {', '.join(call.options['lists'])}"
+        text = f"{call.place_of('lists')} must be one of {', '.join(offered)}"
         raise BankError("format-error", path=call.pointer_of("lists"), expected=text)
 
     def is_in_period(day: str | None) -> bool:
@@ -378,7 +389,8 @@ def find_usable_consent(call: Call, counts: bool = True) -> Document:
         if call.refuses("validity"):
             signing.move(call, signing.FAMILIES["consent"], consent_id.lower(), OVER)
         call.object("validity", BankError("consent-expired", keep=True, id=consent_id))
-    limit = consent.get("frequency")
+    usual = call.options["frequency"]
+    limit = consent.get("frequency") or (None if isinstance(usual, bool) else usual)
     if counts and limit is not None and call.judges("frequency") and not call.take("customer_present"):
         _count(call, consent_id, limit)
     if counts and call.judges("one-off") and not consent.get("recurring", True):

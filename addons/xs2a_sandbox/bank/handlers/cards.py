@@ -7,6 +7,7 @@ from xs2a_sandbox.bank.domain.accounts import iban_of
 from xs2a_sandbox.bank.handlers.accounts import (
     BY_CONSENT,
     HISTORY,
+    REFUSED,
     RIGHTS,
     UNUSABLE,
     check_right,
@@ -71,7 +72,7 @@ def balances(call: Call) -> dict[str, Any]:
     takes=(*BY_CONSENT, ACCOUNT.needed, LISTS, DATE_FROM, DATE_TO, WITH_BALANCES),
     raises=f"{UNUSABLE} access-missing period-invalid resource-not-covered",
     returns="card self booked pending balances",
-    options={"lists": lists_option("booked", "pending"), **HISTORY, **RIGHTS},
+    options={"lists": lists_option("booked", "pending"), "refused": REFUSED, **HISTORY, **RIGHTS},
 )
 def transactions(call: Call) -> dict[str, Any]:
     """A card's entries in lists, by their booking date; its balances, where they are asked for."""

@@ -14,11 +14,11 @@ from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Problem, Unreadable
 
 ENGINE_ERRORS = frozenset(
-    "bank-garbled bank-late bank-loop bank-not-configured bank-private bank-unreachable body-too-large busy "
+    "bank-down bank-garbled bank-late bank-loop bank-not-configured bank-private bank-unreachable body-too-large busy "
     "format-error headers-too-large internal media-type method-not-offered not-recorded path-unknown "
     "recording-failed sequence-exhausted session-invalid target-too-long timeout".split()
 )
-"""Errors that the engine itself raises."""
+"""Errors that the engine itself raises, and what bundled cases say of any bank."""
 
 CHECK_ERRORS = frozenset(
     "access-exceeded access-missing certificate-blocked certificate-expired certificate-invalid certificate-missing "

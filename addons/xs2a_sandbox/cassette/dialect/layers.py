@@ -8,6 +8,7 @@ from typing import Any
 from xs2a_sandbox.cassette.answers import ResponseTemplate
 from xs2a_sandbox.cassette.dialect import (
     authorisation,
+    doers,
     error_table,
     lets,
     quirks,
@@ -168,7 +169,7 @@ def check(
         text = "the cassettes do not define every_error, the body that errors are said in"
         problems.append(Problem(first, 1, 1, "incomplete", text))
     operations = merge.operations
-    owned = [r for r in merge.rules.values() if not r.rule.operation or r.rule.operation in operations]
+    owned = [r for r in merge.laid if not r.rule.operation or r.rule.operation in operations]
     starts = beginnings(operation.pattern for operation in operations.values())
     ranked = _sort_by_strength(owned, operations, starts)
     problems += overlaps(ranked, operations)
@@ -214,6 +215,8 @@ class _Merge:
         self.heights: dict[str, int] = {}
         """By operation: the number of its layer."""
         self.rules: dict[str, Layered] = {}
+        self.laid: list[Layered] = []
+        """When all layers are laid: the rules, each for one operation or path."""
         self.errors: dict[str, ErrorAnswer] = {}
         self.replaced: list[tuple[Rule, Rule]] = []
         self.every_answer = ResponseTemplate()
@@ -290,7 +293,7 @@ class _Merge:
 
     @property
     def entries(self) -> list[Operation | Rule]:
-        return [*self.operations.values(), *(layered.rule for layered in self.rules.values())]
+        return [*self.operations.values(), *(layered.rule for layered in self.laid)]
 
     @property
     def all_errors(self) -> dict[str, ErrorAnswer]:
@@ -298,10 +301,7 @@ class _Merge:
         return {**error_table.default_errors(), **self.errors}
 
     def finish(self, quirks_on: Sequence[Cassette]) -> None:
-        """Takes out rules of quirks for operations of other dialects, and has every operation require what all do."""
-        for rule in [rule for cassette in quirks_on for rule in cassette.rules]:
-            if quirks.is_elsewhere(rule, self.operations):
-                self.rules.pop(rule.id, None)
+        """Has every operation require what all do, and takes out rules of quirks for what no operation does."""
         self.operations = {
             id: operation
             if operation.is_for_browsers
@@ -316,6 +316,11 @@ class _Merge:
             for id, operation in self.operations.items()
         }
         self.operations = {id: self._with_act(operation) for id, operation in self.operations.items()}
+        of_quirks = {rule.id for cassette in quirks_on for rule in cassette.rules}
+        others = (layered.rule for id, layered in self.rules.items() if id not in of_quirks)
+        self.mistaken += doers.check(others, self.operations)
+        for layered in self.rules.values():
+            self.laid += (replace(layered, rule=rule) for rule in doers.for_each(layered.rule, self.operations))
 
     def _with_act(self, operation: Operation) -> Operation:
         """The operation, which does what its handler does if it says nothing else."""
@@ -329,10 +334,10 @@ class _Merge:
         problems: list[Problem] = []
         self.inputs = request.read(self.sections, self._handlers, problems)
         self.operations = {id: request.bind(operation, None, self.inputs) for id, operation in self.operations.items()}
-        self.rules = {
-            id: replace(one, rule=request.bind(one.rule, self.operations.get(one.rule.operation or ""), self.inputs))
-            for id, one in self.rules.items()
-        }
+        self.laid = [
+            replace(one, rule=request.bind(one.rule, self.operations.get(one.rule.operation or ""), self.inputs))
+            for one in self.laid
+        ]
         return problems
 
 
@@ -345,7 +350,7 @@ def _find_dangling(
     quirks_on: Sequence[Cassette],
 ) -> Iterator[Problem]:
     """The problems with names of something that is not there, or not as it is used."""
-    operations, rules = merge.operations, [layered.rule for layered in merge.rules.values()]
+    operations, rules = merge.operations, [layered.rule for layered in merge.laid]
     yield from references.check(operations, rules, merge.all_errors, schemas, handlers, bank, below.gone)
     yield from merge.mistaken
     for quirk in quirks_on if not merge.mistaken else ():
@@ -356,8 +361,7 @@ def _find_dangling(
 def _find_unknown_lets(
     merge: _Merge, layers: Sequence[Sequence[Cassette]], names: Collection[str]
 ) -> Iterator[Problem]:
-    owners: list[Operation | Rule] = [*merge.operations.values(), *(layered.rule for layered in merge.rules.values())]
-    for by in owners:
+    for by in merge.entries:
         yield from lets.find_unknown(by, names)
     yield from lets.find_unknown_in_all((cassette for layer in layers for cassette in layer), names)
 
@@ -385,23 +389,27 @@ def with_rules(
 ) -> Interface:
     """The interface with the rules of more layers over all of its own; `bank` as for `read`. Raises Unreadable."""
     problems: list[Problem] = []
-    layered: dict[str, Layered] = {}
+    layered: dict[str, list[Layered]] = {}
     operations = interface.operations
     for number, layer in enumerate(added, 1 + max(interface.layers.values(), default=0)):
-        bound = (
-            request.bind(rule, operations.get(rule.operation or ""), interface.inputs)
-            for one in layer
-            for rule in one.rules
-        )
-        entries = _collect_unique("id", ((rule.id, rule) for rule in bound), problems)
-        layered |= {id: Layered(rule, number) for id, rule in entries.items()}
-    rules = [one.rule for one in layered.values()]
+        written = [rule for one in layer for rule in one.rules]
+        problems += doers.check(written, operations)
+        entries = _collect_unique("id", ((rule.id, rule) for rule in written), problems)
+        layered |= {
+            id: [
+                Layered(request.bind(one, operations.get(one.operation or ""), interface.inputs), number)
+                for one in doers.for_each(rule, operations)
+            ]
+            for id, rule in entries.items()
+        }
+    laid = [one for same in layered.values() for one in same]
+    rules = [one.rule for one in laid]
     problems += references.check(operations, rules, interface.errors, schemas, handlers, bank, {})
     problems += shapes.check_uses(rules, (), interface.shapes)
     for rule in rules:
         problems += lets.find_unknown(rule, interface.lets)
     starts = beginnings(operation.pattern for operation in operations.values())
-    owned = [one for one in layered.values() if not one.rule.operation or one.rule.operation in operations]
+    owned = [one for one in laid if not one.rule.operation or one.rule.operation in operations]
     ranked = _sort_by_strength(owned, operations, starts)
     problems += overlaps(ranked, operations)
     if problems:
@@ -410,7 +418,7 @@ def with_rules(
     return replace(
         interface,
         rules=(*(rule for rule, _ in ranked), *kept),
-        layers={**interface.layers, **{id: one.layer for id, one in layered.items()}},
+        layers={**interface.layers, **{one.rule.id: one.layer for one in laid}},
         silent=interface.silent - layered.keys(),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from xs2a_sandbox.cassette.dialect.sections import Sections
-from xs2a_sandbox.cassette.evaluation.expressions import ROOTS, Key, chains, compile_value
+from xs2a_sandbox.cassette.evaluation.expressions import SOURCE_ROOTS, Key, chains, compile_value
 from xs2a_sandbox.cassette.model import Cassette, Operation, Pointer, Rule
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import ExpressionError, Problem
@@ -27,7 +27,7 @@ def compile_lets(sections: Sections, problems: list[Problem]) -> dict[str, Any]:
         def report(below: Pointer, text: str, name: str = name) -> None:
             problems.append(sections.problem((SECTION, name, *below), "expression", text))
 
-        compiled[name] = compile_value(value, ROOTS, report)
+        compiled[name] = compile_value(value, SOURCE_ROOTS, report)
         for below, keys in _find_uses(value):
             if not keys or not isinstance(keys[0], str):
                 report(below, "a value of the dialect looks at others by their names: write let.NAME")

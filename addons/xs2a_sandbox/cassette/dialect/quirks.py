@@ -1,16 +1,14 @@
-"""Options that a layer gives the handlers of those below it, and rules of quirks that are for another dialect."""
+"""Options that a layer gives the handlers of those below it, and quirks that do nothing in a dialect."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import combinations
 from typing import Any
 
-from xs2a_sandbox.bundled import bundled, dialects
+from xs2a_sandbox.cassette.dialect import doers
 from xs2a_sandbox.cassette.evaluation.values import merge_patch
 from xs2a_sandbox.cassette.handler import Handler, complaints, gaps, misplaced
 from xs2a_sandbox.cassette.model import Cassette, Operation, Rule
-from xs2a_sandbox.documents import yaml_reader
 from xs2a_sandbox.documents.schema_errors import Complaint, did_you_mean
 from xs2a_sandbox.errors import Problem
 
@@ -55,9 +53,8 @@ def check_operation_options(
             yield cassette.place.problem("extends", text, at, key=True)
             continue
         if (operation := operations.get(id)) is None:
-            if not (cassette.is_quirk and id in _bundled_operations()):
-                text = f"there is no operation {id!r}{did_you_mean(id, operations)}"
-                yield cassette.place.problem("unknown-operation", text, at, key=True)
+            text = f"there is no operation {id!r}{did_you_mean(id, operations)}"
+            yield cassette.place.problem("unknown-operation", text, at, key=True)
             continue
         handler = handlers.get(operation.behaviour.handler or "")
         if handler is None:
@@ -123,21 +120,8 @@ def check_use(quirk: Cassette, operations: Mapping[str, Operation], sections: Co
     if (
         not handlers
         and not quirk.sections.keys() & set(sections)
-        and not quirk.operation_options.keys() & operations.keys()
-        and all(is_elsewhere(rule, operations) for rule in quirk.rules)
+        and not quirk.operation_options
+        and not any(True for rule in quirk.rules for _ in doers.for_each(rule, operations))
     ):
-        text = "this quirk does nothing here: the dialect has none of the operations and handlers that it is about"
+        text = "this quirk does nothing here: the dialect has no operation or handler that does what it is about"
         yield quirk.place.problem("unknown-operation", text, ("quirk",), key=True)
-
-
-def is_elsewhere(rule: Rule, operations: Mapping[str, Operation]) -> bool:
-    """Tells if a quirk's rule is for an operation that other dialects have, and this one does not."""
-    return bool(rule.operation) and rule.operation not in operations and rule.operation in _bundled_operations()
-
-
-@cache
-def _bundled_operations() -> frozenset[str]:
-    """The ids of the operations of all bundled dialects."""
-    folders = [bundled("cassettes") / name for name in dialects()]
-    documents = (yaml_reader.read(file).value for folder in folders for file in folder.rglob("*.yaml"))
-    return frozenset(operation["id"] for document in documents for operation in document.get("operations", ()))

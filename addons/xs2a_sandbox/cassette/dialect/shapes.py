@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any
 
-from xs2a_sandbox.cassette.amend import AMEND_ROOTS
+from xs2a_sandbox.cassette.amend import AMEND_RESULT_ROOTS, AMEND_ROOTS
 from xs2a_sandbox.cassette.dialect.references import find_unknown
 from xs2a_sandbox.cassette.dialect.sections import Sections
 from xs2a_sandbox.cassette.evaluation.expressions import (
@@ -140,7 +140,11 @@ def _uses_of(by: Operation | Rule) -> Iterator[_UseWithRoots]:
         roots |= {"let"}
     for key in _WITH_SHAPES:
         for use in _uses(written.get(key), (key,)):
-            yield use, AMEND_ROOTS if key == "amend" else roots
+            yield use, _roots_of_amending(use) if key == "amend" else roots
+
+
+def _roots_of_amending(use: Use) -> frozenset[str]:
+    return AMEND_RESULT_ROOTS if use.pointer[1] == "result" else AMEND_ROOTS
 
 
 def _uses_in_values(require: Any) -> Iterator[Use]:

@@ -260,8 +260,13 @@ def calculate(operator: str, left: Any, right: Any) -> Any:
 _NO_CONTEXT = Context(ENVIRONMENT, {}, None, {})
 
 ROOTS = frozenset(
-    {"request", "path", "query", "headers", "body", "form", "token", "let", "state", "testdata", "session", "clock"}
+    {
+        *("request", "path", "query", "headers", "body", "form", "token", "input"),
+        *("let", "state", "testdata", "session", "clock"),
+    }
 )
+SOURCE_ROOTS = ROOTS - {"input"}
+"""The roots of what inputs themselves are computed from."""
 ON_DEMAND = frozenset({"form", "token"})
 """Roots that a scope has as functions: most expressions look at none of them, and each may be null."""
 RESULT_ROOTS = ROOTS | {"result"}

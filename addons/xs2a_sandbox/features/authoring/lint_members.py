@@ -9,7 +9,7 @@ from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.cassette.answers import Action, Effect
 from xs2a_sandbox.cassette.dialect.authorisation import ID, SECTION
 from xs2a_sandbox.cassette.evaluation.expressions import Key, chains
-from xs2a_sandbox.cassette.handler import Handler, is_computed
+from xs2a_sandbox.cassette.handler import Handler, is_computed, result_of
 from xs2a_sandbox.cassette.model import Pointer, answers
 from xs2a_sandbox.documents.json_schema import Node
 from xs2a_sandbox.documents.schema_errors import did_you_mean
@@ -60,6 +60,7 @@ class Members:
             "state": state,
             "testdata": state | {"rates": {_ANY: None}},
             "token": self._document("tokens"),
+            "input": dict.fromkeys(name for handler in handlers.values() for name in handler.inputs),
         }
 
     def check(self, by: Operation | Rule) -> Iterator[Problem]:
@@ -131,7 +132,7 @@ class Members:
     def _result(self, by: Operation | Rule) -> Shape | None:
         operation = by if isinstance(by, Operation) else self._interface.operations.get(by.operation or "")
         handler = self._handlers.get(by.behaviour.handler or (operation.behaviour.handler if operation else "") or "")
-        return handler.result if handler else None
+        return result_of(by, handler, self._handlers) if handler else None
 
     def _let(self, by: Operation | Rule) -> Shape:
         results = [action for action in by.behaviour.effects if isinstance(action, Action) and action.result]
@@ -241,7 +242,7 @@ def expressions(by: Operation | Rule) -> Iterator[tuple[Pointer, str]]:
         if "when" in effect:
             yield ("effects", number, "when"), wrap_in_braces(effect["when"])
     if "amend" in written:
-        for key in ("status", "headers", "body", "patch"):
+        for key in ("status", "headers", "result", "body", "patch"):
             yield from _braces(written["amend"].get(key), ("amend", key))
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from xs2a_sandbox.bank.domain.documents import describe, state_of
-from xs2a_sandbox.bank.domain.lifecycle import BASKET, CONSENT, OVER, PAYMENT, REMOVED, SCA, Machine
+from xs2a_sandbox.bank.domain.lifecycle import LOGIN, OVER, REMOVED, SCA, Machine
+from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
 from xs2a_sandbox.cassette.things import Naming, Things
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.features.console.visit import ConsoleVisit
@@ -16,6 +17,7 @@ from xs2a_sandbox.http import Response
 
 _COLLECTIONS = (
     ("Consents", "consents"),
+    ("Mandates", "mandates"),
     ("Payments", "payments"),
     ("Signing baskets", "baskets"),
     ("Authorisations", "authorisations"),
@@ -23,8 +25,10 @@ _COLLECTIONS = (
     ("Cards", "cards"),
     ("Customers", "psus"),
 )
-_MACHINES: Mapping[str, Machine] = {"consents": CONSENT, "payments": PAYMENT, "baskets": BASKET, "authorisations": SCA}
-_THINGS = {"consents": "consent", "payments": "payment", "baskets": "basket", "authorisations": "authorisation"}
+_MACHINES: Mapping[str, Machine] = {
+    **{family.collection: family.machine for family in FAMILIES.values() if family.machine is not LOGIN},
+    AUTHORISATIONS: SCA,
+}
 _DECISIONS = (("approve", "succeed"), ("decline", "fail"), ("timeout", "fail"), ("error", "fail"))
 """The decisions of a payment user, each with the event that it is."""
 VERBS = {
@@ -90,7 +94,7 @@ async def document(visit: ConsoleVisit) -> Response:
             problem = str(refused)
     kept = await visit.ask("GET", f"state/{path}")
     machine, status = _MACHINES.get(collection), _state(collection, kept)
-    naming = _things(visit)[_THINGS.get(collection, "")]
+    naming = _things(visit)[machine.name if machine else ""]
     word = visit.sandbox.banks.default.interface.states.word(naming.name, status)
     authorisations = await visit.ask("GET", "state/authorisations")
     steps = await _timeline(visit, id)
@@ -120,8 +124,7 @@ async def document(visit: ConsoleVisit) -> Response:
 
 
 async def documents_in(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The consents, payments, baskets and authorisations of the session whose ids an exchange has somewhere, as entries
-    of a list."""
+    """What the session has with a state whose id an exchange has somewhere, as entries of a list."""
     words = set(_WORD.findall(json.dumps(exchange, ensure_ascii=False)))
     state = await visit.ask("GET", "state")
     return [

@@ -1,0 +1,33 @@
+"""Rules for what operations do, whatever these are called: each becomes a rule for every operation that does it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from xs2a_sandbox.cassette.model import Operation, Rule
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.errors import Problem
+
+
+def for_each(rule: Rule, operations: Mapping[str, Operation]) -> Iterator[Rule]:
+    """The rule for each operation that does what it is about; itself, if it is about no deed.
+
+    The first has its examples, which name paths of their own.
+    """
+    if not rule.does:
+        yield rule
+        return
+    examples = rule.examples
+    for id, operation in operations.items():
+        if operation.does and any(act.covers(operation.does) for act in rule.does):
+            yield replace(rule, operation=id, examples=examples)
+            examples = ()
+
+
+def check(rules: Iterable[Rule], operations: Mapping[str, Operation]) -> Iterator[Problem]:
+    """Finds rules about what no operation does."""
+    for rule in rules:
+        if rule.does and not any(True for _ in for_each(rule, operations)):
+            acts = sorted({str(operation.does) for operation in operations.values() if operation.does})
+            said = " or ".join(map(str, rule.does))
+            text = f"no operation does {said!r}{did_you_mean(said, acts) or f'; they do {", ".join(acts)}'}"
+            yield rule.origin.problem("unknown-operation", text, ("match", "does"))
