@@ -21,6 +21,8 @@ class Banks:
         self.are_personal = any(bank.is_personal for bank in self.all)
         """True where real people's data may be in what any of them is asked."""
         self.vary_by_request_id = any(bank.interface.varies_by_request_id for bank in self.all)
+        operations = (operation for bank in self.all for operation in bank.interface.operations.values())
+        self._reading = {operation.method for operation in operations if operation.reads}
         self._by_host = {host_of(entry): bank for bank in self.all for entry in bank.real.host_names}
         # Longest first: of banks at one host each is the one whose path the request goes on from.
         self._real = sorted((bank for bank in self.all if bank.real.url), key=lambda bank: -len(_path(bank)))
@@ -41,6 +43,8 @@ class Banks:
 
     def is_read(self, request: Request) -> bool:
         """Says whether a request is for an operation that changes nothing."""
+        if request.method not in self._reading:
+            return False
         operation = self.bank_of(request).glance(request.method, split_target(request.target).segments).operation
         return operation is not None and operation.reads
 

@@ -73,8 +73,8 @@ class Call:
     """
 
     __slots__ = (
-        "_body", "_client", "_input_scope", "_members", "_queries", "_warnings", "authorising", "checks", "clock",
-        "drew", "inputs", "lets", "objections", "operation", "options", "path", "query", "request", "segments",
+        "_body", "_client", "_input_scope", "_members", "_queries", "_roots", "_warnings", "authorising", "checks",
+        "clock", "drew", "inputs", "lets", "objections", "operation", "options", "path", "query", "request", "segments",
         "session", "state", "states", "static", "things",
     )  # fmt: skip
 
@@ -115,6 +115,7 @@ class Call:
         self._body: tuple[Any, ...] | BankError | None = None
         self._client: tuple[TppCertificate | None] | None = None
         self._input_scope: Scope | None = None
+        self._roots: Scope | None = None
         self._members: tuple[Member | None] | None = None
         self._warnings: list[str] = []
 
@@ -170,6 +171,8 @@ class Call:
     @property
     def sent(self) -> Any:
         """The JSON body, null where none was sent. Raises BankError for something else."""
+        if type(self._body) is tuple:
+            return self._body[0]
         return self.body if self.request.body.strip() else None
 
     def take(self, input: str) -> Any:
@@ -326,9 +329,14 @@ class Call:
 
     def scope(self) -> Scope:
         """The roots and functions of expressions."""
-        scope: Scope = {
+        if self._roots is None:
+            self._roots = self._make_roots()
+        return self._add_lets({**self._roots, "path": self.path, WORK: Work()})
+
+    def _make_roots(self) -> Scope:
+        """What is the same in all scopes of the call."""
+        return {
             "request": _LazyMapping(self._request_view),
-            "path": self.path,
             "query": self.query,
             "headers": self.headers,
             "body": self.body_or_null if self.request.body else None,
@@ -346,9 +354,7 @@ class Call:
             "jwt": _read_jwt,
             "verifies": _verifies,
             "wire": self.states.word,
-            WORK: Work(),
         }
-        return self._add_lets(scope)
 
     def input_scope(self) -> Scope:
         """The scope of all inputs, which is made once: a handler takes a dozen of them."""

@@ -16,6 +16,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
     follow,
     is_each,
     is_merge,
+    member,
 )
 from xs2a_sandbox.cassette.evaluation.shapes import compile_shapes
 from xs2a_sandbox.cassette.matchers import RequestPart
@@ -63,17 +64,15 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """Where an input may be. The first place that has it counts, as in `{{ path.id or headers['Id'] }}`."""
+    """Where an input may be: `read` takes the first that a request has, as in `{{ path.id or headers['Id'] }}`."""
 
     alternatives: tuple[Alternative, ...]
-    written: Any = None
+    read: Callable[[Readable], Any]
+    written: Any
 
-    def read(self, call: Readable) -> Any:
-        value = None
-        for alternative in self.alternatives:
-            if value := alternative.read(call):
-                break
-        return value
+    @classmethod
+    def of(cls, written: Any, *alternatives: Alternative) -> "Source":
+        return cls(alternatives, _read_first([alternative.read for alternative in alternatives]), written)
 
     @lru_cache(4096)  # noqa: B019 - bounded, and a dialect's sources live as long as it does
     def locate(self, *steps: str | int) -> Pointer | None:
@@ -102,11 +101,25 @@ def _compile_source(written: Any, report: Callable[[Pointer, str], None]) -> Sou
     places = [_place(*chain) for chain in chains]
     if places and all(places):
         read = (_reader(place, chain[1]) for place, chain in zip(places, chains, strict=True) if place)
-        return Source(tuple(map(Alternative, read, places)), written)
+        return Source.of(written, *map(Alternative, read, places))
     compiled = (
         _compile(written, report) if isinstance(written, dict | list) else compile_value(written, SOURCE_ROOTS, report)
     )
-    return Source((Alternative(_computed(compiled), None),), written)
+    return Source.of(written, Alternative(_computed(compiled), None))
+
+
+def _read_first(readers: Sequence[Callable[[Readable], Any]]) -> Callable[[Readable], Any]:
+    if len(readers) == 1:
+        return readers[0]
+
+    def read(call: Readable) -> Any:
+        value = None
+        for one in readers:
+            if value := one(call):
+                break
+        return value
+
+    return read
 
 
 def _compile(written: Any, report: Callable[[Pointer, str], None]) -> Callable[[Scope], Any]:
@@ -168,4 +181,7 @@ def _reader(place: InputPlace, keys: tuple[Any, ...]) -> Callable[[Readable], An
             return lambda call: call.query.get(name)
         case "where":
             return lambda call: call.path.get(name)
+    if len(keys) == 1:
+        (key,) = keys
+        return lambda call: member(call.sent, key)
     return lambda call: follow(call.sent, keys)

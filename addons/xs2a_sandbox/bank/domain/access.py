@@ -15,13 +15,14 @@ PERMISSIONS = ("list", "details", "balances", "entries", "owner", "beneficiaries
 OWNER = "owner"
 IDENTIFIERS = ("iban", "bban", "pan", "maskedPan", "msisdn")
 """The members of a reference that say which account it means."""
+_OF_REFERENCES = frozenset({*IDENTIFIERS, "currency"})
 KEPT_AS = {"maskedPan": "masked_pan"}
 """What accounts call these numbers, where it is something else."""
 
 
 def strip_reference(reference: Mapping[str, Any]) -> dict[str, Any]:
     """A reference as it was sent, without members that have no value or that references do not have."""
-    return {name: reference[name] for name in (*IDENTIFIERS, "currency") if reference.get(name)}
+    return {name: value for name, value in reference.items() if value and name in _OF_REFERENCES}
 
 
 def refers(reference: Mapping[str, Any], account: Mapping[str, Any]) -> bool:

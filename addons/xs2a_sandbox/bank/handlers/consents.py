@@ -135,6 +135,10 @@ def create(call: Call) -> dict[str, Any]:
     return {"id": id, "status": status, "self": path, **start_implicit(call, FAMILIES["consent"], id, path)}
 
 
+type Place = tuple[str | int, ...]
+"""An input, and the steps to a place in it."""
+
+
 class _Entry(NamedTuple):
     """What is asked for: the permissions, the accounts by references or in a word, and its number in the input."""
 
@@ -190,10 +194,11 @@ def _find_named(call: Call, asked: Sequence[_Entry]) -> list[str]:
     ids: dict[str, None] = {}
     for entry in asked:
         for position, reference in enumerate(entry.references):
-            pointer = call.pointer_of("access", entry.number, "accounts", position)
+            place: Place = ("access", entry.number, "accounts", position)
             if not isinstance(reference, dict):
-                raise BankError("format-error", path=pointer, expected="an object with the account's number is needed")
-            ids[find_account(call, reference, pointer)] = None
+                text = "an object with the account's number is needed"
+                raise BankError("format-error", path=_pointer_of(call, place), expected=text)
+            ids[find_account(call, reference, *place)] = None
     return list(ids)
 
 
@@ -212,7 +217,7 @@ def _find_meant(call: Call, reference: Mapping[str, Any]) -> Iterator[str]:
     if card := next((id for id, card in cards if refers(reference, card)), None):
         yield card
         return
-    account = find_account(call, reference, None)
+    account = find_account(call, reference)
     yield account
     yield from (id for id, card in cards if reference.get("iban") and card["account"] == account)
 
@@ -321,20 +326,28 @@ def reference(call: Call, id: str) -> dict[str, Any]:
     return {"iban": iban_of(call, id), "currency": account["currency"] if account else None}
 
 
-def find_account(call: Call, reference: Mapping[str, Any], pointer: str | None) -> str:
-    """The id of an account that the body refers to at `pointer`, by the first of its numbers.
+def find_account(call: Call, reference: Mapping[str, Any], *place: str | int) -> str:
+    """The id of an account that is referred to by the first of its numbers.
+
+    `place` is the input that the reference came with, and the steps to it there.
 
     Raises BankError: `account-not-held`, or `format-error` for no number at all and for another currency.
     """
     name = next((name for name in IDENTIFIERS if reference.get(name)), None)
     if name is None:
-        raise BankError("format-error", path=pointer, expected=f"one of {', '.join(IDENTIFIERS)} is needed")
+        expected = f"one of {', '.join(IDENTIFIERS)} is needed"
+        raise BankError("format-error", path=_pointer_of(call, place), expected=expected)
     number: str = reference[name]
     id = find_by_number(call, KEPT_AS.get(name, name), number) or _pays_card(call, KEPT_AS.get(name, name), number)
     if id is None or call.state.get("accounts", id) is None:
-        raise BankError("account-not-held", path=None if pointer is None else f"{pointer}/{name}", id=number)
-    _check_currency(call, id, reference, pointer)
+        raise BankError("account-not-held", path=_pointer_of(call, place, name), id=number)
+    _check_currency(call, id, reference, place)
     return id
+
+
+def _pointer_of(call: Call, place: Place, *members: str) -> str | None:
+    """The JSON Pointer to members of what stands at a place; None for no place, and for one outside of the body."""
+    return call.pointer_of(str(place[0]), *place[1:], *members) if place else None
 
 
 def _pays_card(call: Call, name: str, number: str) -> str | None:
@@ -342,20 +355,23 @@ def _pays_card(call: Call, name: str, number: str) -> str | None:
     return next((card["account"] for card in call.state.all("cards").values() if card.get(name) == number), None)
 
 
-def check_currency(call: Call, reference: Mapping[str, Any], pointer: str | None) -> None:
-    """Raises BankError `format-error` where the account is the bank's own and has another currency."""
+def check_currency(call: Call, reference: Mapping[str, Any], *place: str | int) -> None:
+    """Raises BankError `format-error` where the account is the bank's own and has another currency.
+
+    The parameters are as in `find_account`.
+    """
     iban = reference.get("iban")
     id = find_by_number(call, "iban", iban) if iban and reference.get("currency") else None
     if id:
-        _check_currency(call, id, reference, pointer)
+        _check_currency(call, id, reference, place)
 
 
-def _check_currency(call: Call, id: str, reference: Mapping[str, Any], pointer: str | None) -> None:
+def _check_currency(call: Call, id: str, reference: Mapping[str, Any], place: Place) -> None:
     account, currency = call.state.get("accounts", id), reference.get("currency")
     if account and currency and currency != account["currency"]:
         number = with_id(id, account).get("iban") or id
         text = f"currency must be {account['currency']}, that of the account {number}, or left out, not {currency}"
-        raise BankError("format-error", path=None if pointer is None else f"{pointer}/currency", expected=text)
+        raise BankError("format-error", path=_pointer_of(call, place, "currency"), expected=text)
 
 
 def _find_preconfigured(call: Call, ibans: list[str]) -> str | None:

@@ -41,4 +41,4 @@ def _asked(call: Call) -> tuple[str, Any]:
         return payer_of(mandate) or "", mandate["amount"]
     if (consent_id := call.take("consent")) is not None:
         find_consent(call, consent_id)
-    return find_account(call, call.need("account"), call.pointer_of("account")), call.need("amount")
+    return find_account(call, call.need("account"), "account"), call.need("amount")

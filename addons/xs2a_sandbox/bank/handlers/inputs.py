@@ -111,5 +111,8 @@ def check_date(call: Call, value: Any, *place: str) -> str | None:
     return value
 
 
+_TRUTHS = {"true": True, "false": False}
+
+
 def read_truth(value: Any) -> bool | None:
-    return {"true": True, "false": False}.get(str(value).lower())
+    return None if value is None else _TRUTHS.get(str(value).lower())

@@ -141,12 +141,12 @@ def take_order(call: Call) -> dict[str, Any]:
 
 def read_order(call: Call, order: Mapping[str, Any], kind: str) -> tuple[Document, list[Money]]:
     """The members of a payment that say who pays whom, how much and when, and all that is paid. Raises BankError."""
-    account_id = _payer(call, _drop_empty(order["debtor"] or {}))
+    account_id = _payer(call, order["debtor"] or {})
     moneys = _moneys(call, order["parts"])
     for number, part in enumerate(order["parts"]):
-        _check_texts(call, number, part)
+        _check_texts(call, _TEXTS, part, number)
         account = (part.get("creditor") or {}).get("account") or {}
-        check_currency(call, account, call.pointer_of("parts", number, "creditor", "account"))
+        check_currency(call, account, "parts", number, "creditor", "account")
     _check_dates(call, order)
     amount = _total(moneys) if kind == BULK else dict(zip(("currency", "amount"), moneys[0], strict=True))
     written = write_order({**order, "instant": call.take("instant")}, account_id)
@@ -155,12 +155,12 @@ def read_order(call: Call, order: Mapping[str, Any], kind: str) -> tuple[Documen
 
 def write_order(order: Mapping[str, Any], account: str | None) -> Document:
     """Returns the members of a payment that say who pays whom, when and how, without those that have no value."""
-    parts = [part for part in order["parts"] or () if isinstance(part, dict)]
+    parts = [clean(part) for part in order["parts"] or () if isinstance(part, dict)]
     kept = {
         "debtor": {"account": account, **strip_reference(order["debtor"] or {})} if account else None,
-        "parts": [one for one in map(clean, parts) if one],
+        "parts": [part for part in parts if part],
         "execute_on": order.get("execute_on"),
-        "schedule": _drop_empty(order.get("schedule") or {}),
+        "schedule": _drop_empty(schedule) if (schedule := order.get("schedule")) else None,
         "instant": read_truth(order.get("instant")),
         "batch": read_truth(order.get("batch")),
     }
@@ -234,9 +234,12 @@ def find_payment(call: Call) -> tuple[str, Document]:
 
 
 def _check_dates(call: Call, order: Mapping[str, Any]) -> None:
-    today, schedule = call.clock.today().isoformat(), order.get("schedule") or {}
+    schedule = order.get("schedule") or {}
     execution = inputs.check_date(call, order.get("execute_on"), "execute_on")
     start, end = (inputs.check_date(call, schedule.get(name), "schedule", name) for name in ("start", "end"))
+    if not (execution or start or end):
+        return
+    today = call.clock.today().isoformat()
     if execution and execution < today:
         text = f"{call.name_of('execute_on')} must not be before {today}"
         raise BankError("execution-date-invalid", path=call.pointer_of("execute_on"), expected=text)
@@ -258,20 +261,18 @@ def check_money(call: Call, money: Any, *place: str | int) -> Money:
         text = f"{call.name_of(str(input), *steps)} must have a currency and an amount"
         raise BankError("format-error", path=call.pointer_of(str(input), *steps), expected=text)
     currency, amount = money["currency"], money["amount"]
-    pointer = call.pointer_of(str(input), *steps, "amount")
-    if not is_amount(amount):
-        raise BankError("format-error", path=pointer, expected="an amount is written with a dot, such as 12.34")
     decimals = _DECIMALS.get(currency, 2)
-    if len(amount.partition(".")[2]) > decimals:
-        text = f"an amount in {currency} has at most {decimals} decimals"
-        raise BankError("format-error", path=pointer, expected=text)
-    return currency, amount
+    if is_amount(amount) and len(amount.partition(".")[2]) <= decimals:
+        return currency, amount
+    text = f"an amount in {currency} has at most {decimals} decimals"
+    expected = text if is_amount(amount) else "an amount is written with a dot, such as 12.34"
+    raise BankError("format-error", path=call.pointer_of(str(input), *steps, "amount"), expected=expected)
 
 
 def _payer(call: Call, debtor: Mapping[str, Any]) -> str | None:
     """The id of the account that pays; where none is named, the customer's first, or None for one yet to be chosen."""
-    if debtor:
-        return find_account(call, debtor, call.pointer_of("debtor"))
+    if any(debtor.values()):
+        return find_account(call, debtor, "debtor")
     if call.options["payer"] == "chosen":
         return None
     psu = call.take("customer")
@@ -307,27 +308,29 @@ def is_covered(call: Call, account_id: str | None, moneys: Sequence[Money]) -> b
     return total <= compute_available(call, account_id, account)
 
 
-_TEXTS = (
-    ("end_to_end_id",),
-    ("remittance", "text"),
-    ("creditor", "name"),
-    *(("creditor", "account", name) for name in (*IDENTIFIERS, "currency")),
-)
+_TEXTS: Mapping[str, Any] = {
+    "end_to_end_id": str,
+    "remittance": {"text": str},
+    "creditor": {"name": str, "account": dict.fromkeys((*IDENTIFIERS, "currency"), str)},
+}
+"""The members of a part that are texts, and those that hold texts."""
 
 
-def _check_texts(call: Call, number: int, part: Mapping[str, Any]) -> None:
+def _check_texts(call: Call, expected: Mapping[str, Any], members: Mapping[str, Any], *place: str | int) -> None:
     """Raises BankError `format-error` where something else stands in place of a text, or of what holds it."""
-    for steps in _TEXTS:
-        value: Any = part
-        for depth, step in enumerate(steps):
-            if not isinstance(value, dict):
-                place = call.pointer_of("parts", number, *steps[:depth])
-                raise BankError("format-error", path=place, expected=f"there is no {step} in what stands here")
-            if (value := value.get(step)) is None:
-                break
-        if value is not None and not isinstance(value, str):
-            text = f"{call.name_of('parts', number, *steps)} must be text"
-            raise BankError("format-error", path=call.pointer_of("parts", number, *steps), expected=text)
+    for name, value in members.items():
+        form = expected.get(name)
+        if form is None or value is None:
+            continue
+        if form is str:
+            if not isinstance(value, str):
+                text = f"{call.name_of('parts', *place, name)} must be text"
+                raise BankError("format-error", path=call.pointer_of("parts", *place, name), expected=text)
+        elif isinstance(value, dict):
+            _check_texts(call, form, value, *place, name)
+        else:
+            text = f"there is no {next(iter(form))} in what stands here"
+            raise BankError("format-error", path=call.pointer_of("parts", *place, name), expected=text)
 
 
 def _total(moneys: Sequence[Money]) -> Document | None:
@@ -348,7 +351,7 @@ def clean(part: Mapping[str, Any]) -> Document:
 def _drop_empty(members: Mapping[str, Any]) -> Document:
     kept = {}
     for name, value in members.items():
-        inner = _drop_empty(value) if isinstance(value, dict) else value
-        if inner not in (None, "", {}):
+        inner = _drop_empty(value) if type(value) is dict else value
+        if inner or inner is False or inner == 0:
             kept[name] = inner
     return kept
