@@ -265,6 +265,7 @@ def test_the_charts_redis_starts_with_its_command_and_refuses_who_has_no_passwor
                 assert known.config_get("appendfsync") == {"appendfsync": "always"}
         finally:
             process.terminate()
+        assert process.wait(20) == 0, "Redis is not asked to stop itself, but the shell that started it"
 
 
 def answers(client: "redis.Redis") -> bool:

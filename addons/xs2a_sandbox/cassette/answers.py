@@ -18,6 +18,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
     compile_value,
     render,
 )
+from xs2a_sandbox.cassette.evaluation.shapes import compile_shapes
 from xs2a_sandbox.cassette.evaluation.values import to_text
 from xs2a_sandbox.config.readers import LONGEST, seconds
 from xs2a_sandbox.documents import Schemas
@@ -213,7 +214,7 @@ def compile_answer(
         status=200 if status is None else status,
         when=attempt(compile_condition, "when", roots),
         headers=headers,
-        body=compile_at(spec["body"], "body") if "body" in spec else NO_BODY,
+        body=_speed_up(compile_at(spec["body"], "body"), spec["body"], roots) if "body" in spec else NO_BODY,
         content=content,
         nulls=spec.get("nulls"),
         schema=spec.get("schema"),
@@ -222,6 +223,25 @@ def compile_answer(
         delay=delay,
         fault=spec.get("fault"),
     )
+
+
+def _speed_up(compiled: Any, written: Any, roots: frozenset[str]) -> Any:
+    """The compiled template as one function, which is made when it is first needed: it takes half the time.
+
+    One that uses shapes stays as it is: which there are is known when all layers are read.
+    """
+    if not callable(compiled) or isinstance(written, str):
+        return compiled
+    render: Render | None = None
+
+    def make(scope: Scope) -> Any:
+        nonlocal render
+        if render is None:
+            shape = compile_shapes({"": written}, roots, lambda *_: None)[""]
+            render = compiled if shape.uses else lambda scope: shape.one(scope, None)
+        return render(scope)
+
+    return make
 
 
 def compile_fields(

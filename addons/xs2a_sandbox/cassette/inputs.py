@@ -16,6 +16,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
     follow,
     is_each,
     is_merge,
+    is_special,
     member,
 )
 from xs2a_sandbox.cassette.evaluation.shapes import compile_shapes
@@ -124,12 +125,36 @@ def _read_first(readers: Sequence[Callable[[Readable], Any]]) -> Callable[[Reada
 
 def _compile(written: Any, report: Callable[[Pointer, str], None]) -> Callable[[Scope], Any]:
     """Compiles it as a shape, without a thing to shape: that takes half the time of a template."""
-    shape = compile_shapes({"": written}, SOURCE_ROOTS, lambda _, pointer, text: report(pointer, text))[""]
+
+    def note(_: str, pointer: Pointer, text: str) -> None:
+        report(_as_written(pointer, written), text)
+
+    shape = compile_shapes({"": _with_optional_members(written)}, SOURCE_ROOTS, note)[""]
     if IT in shape.reads:
         report((), "there is no `it` in inputs")
     for use in shape.uses:
-        report(use.pointer, f"inputs use no shapes, such as {use.name}")
+        note("", use.pointer, f"inputs use no shapes, such as {use.name}")
     return lambda scope: shape.one(scope, None)
+
+
+def _with_optional_members(written: Any) -> Any:
+    """The same, its members left out where the request does not have them."""
+    if isinstance(written, list):
+        return [_with_optional_members(entry) for entry in written]
+    if not isinstance(written, dict):
+        return written
+    if is_special(written):
+        return {key: _with_optional_members(part) for key, part in written.items()}
+    return {f"{name.removesuffix('?')}?": _with_optional_members(part) for name, part in written.items()}
+
+
+def _as_written(pointer: Pointer, written: Any) -> Pointer:
+    steps: list[str | int] = []
+    for step in pointer:
+        is_there = isinstance(step, int) or step in written
+        steps.append(step if is_there else str(step).removesuffix("?"))
+        written = written[steps[-1]]
+    return tuple(steps)
 
 
 def _locate(

@@ -1,6 +1,7 @@
 """Media types, and other words with parameters behind a semicolon, as header fields write them."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 
 def split_parameters(text: str) -> tuple[str, dict[str, str]]:
@@ -10,6 +11,7 @@ def split_parameters(text: str) -> tuple[str, dict[str, str]]:
     return word.strip().lower(), {name.strip().lower(): value.strip().strip('"') for name, _, value in pairs}
 
 
+@lru_cache(64)
 def media_type(field: str | None) -> str:
     """The type that a Content-Type names, without parameters and in lower case; empty where there is none."""
     return (field or "").partition(";")[0].strip().lower()

@@ -99,6 +99,9 @@ def test_messages_say_where_it_belongs(tmp_path: Path, source: str, words: str, 
         (bank({"basket": "{{ query.a"}), "expression", "in '{{ query.a'"),
         (bank({"basket": ["{{ it.a }}"]}), "expression", "there is no `it` in inputs"),
         (bank({"basket": [{"shape": "a"}]}), "expression", "inputs use no shapes, such as a"),
+        (bank({"basket": {"id": {"shape": "a"}}}), "expression", "inputs use no shapes, such as a"),
+        (bank({"basket": {"id": "{{ quary.b }}", "of?": 1}}), "expression", "unknown name 'quary'"),
+        (bank({"basket": {"id?": ["{{ quary.b }}"]}}), "expression", "unknown name 'quary'"),
     ],
 )
 def test_mistakes(tmp_path: Path, spoken: dict[str, Any], code: str, text: str) -> None:

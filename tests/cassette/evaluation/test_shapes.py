@@ -131,3 +131,13 @@ def test_a_shape_that_goes_through_the_whole_list_for_each_entry_is_stopped(temp
     entries = ["x" * 20] * (BUDGET // 100)
     with pytest.raises(ExpressionError, match=r"more work than .* in .\{\{ result\.entries"):
         value(LISTED, {"a": template, "b": {"c": 1}}, entries=entries)
+
+
+def test_a_shape_looks_at_roots_that_are_computed_on_demand() -> None:
+    made = shapes(one={"a": "{{ form.a }}", "b?": "{{ token.scope }}", "c": "{{ 'x' if form.a == 'y' else 'z' }}"})
+    for form, token, expected in (
+        (None, None, {"a": None, "c": "z"}),
+        ({"a": "y"}, {"scope": "s"}, {"a": "y", "b": "s", "c": "x"}),
+    ):
+        assert made["one"].one({"form": lambda form=form: form, "token": lambda token=token: token}, {}) == expected
+    assert made["one"].one({}, {}) == {"a": None, "c": "z"}

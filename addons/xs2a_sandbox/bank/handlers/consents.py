@@ -155,10 +155,10 @@ class _Entry(NamedTuple):
 def _read_access(call: Call) -> list[_Entry]:
     """What there is of the input. Raises BankError `internal` for a mistake of the dialect."""
     access = call.need("access")
-    if not isinstance(access, list) or not all(isinstance(entry, dict) and "permissions" in entry for entry in access):
+    if not isinstance(access, list) or not all(isinstance(entry, dict) for entry in access):
         raise BankError("internal", reason="the input access is a list of permissions and accounts, and here it is not")
     asked = [
-        _Entry(number, entry["permissions"], accounts, entry.get("kind"))
+        _Entry(number, entry.get("permissions"), accounts, entry.get("kind"))
         for number, entry in enumerate(access)
         if (accounts := entry.get("accounts")) not in (None, "")
     ]

@@ -875,13 +875,17 @@ def _find_first(ends: Sequence[Render]) -> Render:
     return evaluate
 
 
+def look_at_root(scope: Scope, root: str) -> Any:
+    """The value of a root that is computed on demand."""
+    compute = scope.get(root)
+    return None if compute is None else compute()
+
+
 def _follow(root: str, keys: tuple[Any, ...]) -> Render:
     is_on_demand = root in ON_DEMAND
 
     def evaluate(scope: Scope) -> Any:
-        value = scope.get(root)
-        if is_on_demand and value is not None:
-            value = value()
+        value = look_at_root(scope, root) if is_on_demand else scope.get(root)
         for key in keys:
             value = value.get(key) if type(value) is dict else member(value, key)
         return value

@@ -18,6 +18,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
     INDEX,
     IT,
     KINDS,
+    ON_DEMAND,
     ORDERINGS,
     SHALLOW,
     calculate,
@@ -31,6 +32,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import (
     is_plain,
     is_renamed,
     is_shaped,
+    look_at_root,
     member,
     name_of_entry,
     null_for,
@@ -375,7 +377,8 @@ class _Block:
         return self._once(("scope", given), lambda: f"{{**scope, {given}}}")
 
     def _follow(self, root: str, keys: tuple[Any, ...]) -> str:
-        place = self._variables.get(root) or self._once(("root", root), lambda: f"scope.get({root!r})")
+        read = f"look_at_root(scope, {root!r})" if root in ON_DEMAND else f"scope.get({root!r})"
+        place = self._variables.get(root) or self._once(("root", root), lambda: read)
         for key in keys[:-1]:
             place = self._once((place, key, type(key)), partial(self._member, place, key))
         return self._member(place, keys[-1]) if keys else place
@@ -609,6 +612,7 @@ _CALLED: Mapping[str, Any] = {
     "is_in_order": is_in_order,
     "last": _last,
     "listed": _listed,
+    "look_at_root": look_at_root,
     "look_up": _look_up,
     "mapping": _mapping,
     "member": member,
