@@ -17,12 +17,6 @@ _FOREVER = "9999"
 _MOST = 20
 """Entries of a bulk payment that are shown."""
 
-_KINDS = {
-    "sepa-credit-transfers": "sepa",
-    "instant-sepa-credit-transfers": "instant_sepa",
-    "cross-border-credit-transfers": "cross_border",
-    "target-2-payments": "target_2",
-}
 _RIGHTS = (("balances", "balances"), ("entries", "transactions"), (OWNER, "owner_name"))
 """Rights on accounts, and the texts that say them."""
 _SERVICES = {BULK: "bulk", STANDING: "periodic"}
@@ -145,7 +139,7 @@ def _payment(call: Call, payment: Mapping[str, Any], say: Words) -> Iterator[Row
     yield Row(say("reference"), [(reference, "")] if reference else [])
     yield Row(say("message"), [(text, "")] if isinstance(text, str) and text else [])
     product = (payment.get("product") or "").removeprefix("pain.001-")
-    yield Row(say("kind"), [(say(_KINDS[product]) if product in _KINDS else product, "")] if product else [])
+    yield Row(say("kind"), [(say.texts.get(product, product), "")] if product else [])
 
 
 def _entries(payment: Mapping[str, Any], say: Words) -> Iterator[tuple[str, str]]:
