@@ -8,7 +8,7 @@ import pytest
 SIZES = {"desktop": (1280, 900), "phone": (360, 640)}
 _SMALL = """() => [...document.querySelectorAll('button, a.button, input:not([type=hidden]), .choice')]
   .map(one => one.closest('.choice') || one)
-  .filter(one => one.getBoundingClientRect().height < 44).map(one => one.outerHTML)"""
+  .filter(one => one.checkVisibility() && one.getBoundingClientRect().height < 44).map(one => one.outerHTML)"""
 _OUT_OF_SIGHT = """() => innerWidth > 480 || scrollY > 0 ? [] : [...document.querySelectorAll('.go button')]
   .filter(one => one.getBoundingClientRect().bottom > innerHeight).map(one => one.outerHTML)"""
 _WIDE = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"

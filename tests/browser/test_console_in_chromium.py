@@ -101,6 +101,12 @@ def test_the_pages_that_are_looked_at_most(inspector: Inspector, client: Client,
     id = payment(client, "Nahversorger Talblick")
     page.wait_for_selector("#rows tr")
     inspector.look("traffic")
+    page.keyboard.press("j")
+    page.wait_for_selector("#pane h3")
+    inspector.look("split")
+    page.keyboard.press("?")
+    inspector.look("keys")
+    page.keyboard.press("Escape")
     for name, target in (("exchange", "exchanges/1"), ("payment", f"bank/payments/{id}")):
         page.goto(f"{base_url}/_sandbox/console/{target}")
         inspector.look(name)
@@ -162,9 +168,40 @@ def test_rows_come_by_themselves_and_pause(browser: Any, client: Client, tmp_pat
     page.wait_for_selector("#rows td:has-text('/v1/first')")
     page.click("text=Pause")
     client.request("GET", "/v1/second")
-    page.click("text=Go on")
+    page.click("#pause:has-text('Continue')")
     page.wait_for_selector("#rows td:has-text('/v1/second')")
     assert page.locator("#rows tr").count() == 2
+    page.close()
+
+
+def test_the_keyboard_opens_exchanges_searches_and_closes(browser: Any, client: Client, tmp_path: Path) -> None:
+    page = browser.new_page()
+    base_url = signed_in(client, page, tmp_path)
+    for path in ("/v1/first", "/v1/second", "/v1/third"):
+        client.request("GET", path)
+    page.wait_for_selector("#rows tr:nth-child(3)")
+    for key, path in (("j", "third"), ("ArrowDown", "second"), ("j", "first"), ("k", "second")):
+        page.keyboard.press(key)
+        page.wait_for_selector(f"#pane .target:has-text('/v1/{path}')")
+    assert page.url == f"{base_url}/_sandbox/?open=2"
+    client.request("GET", "/v1/fourth")
+    page.wait_for_selector("#rows td:has-text('/v1/fourth')")
+    assert "/v1/second" in page.inner_text("#rows tr[aria-current]")
+    page.reload()
+    assert "/v1/second" in page.inner_text("#pane .target")
+    page.keyboard.press("Escape")
+    assert page.locator("#pane *").count() == 0
+    page.click("#rows td.request:has-text('/v1/third')")
+    page.wait_for_selector("#pane .target:has-text('/v1/third')")
+    page.click("#close")
+    page.keyboard.press("/")
+    page.keyboard.type("path:/v1/f*")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#rows tr:nth-child(2)")
+    assert page.locator("#rows tr").count() == 2
+    page.click(".chips a:has-text('is:unmatched')")
+    page.wait_for_url(f"{base_url}/_sandbox/?search=*")
+    assert page.input_value("#search") == "path:/v1/f* is:unmatched"
     page.close()
 
 

@@ -20,7 +20,11 @@ VALUES = {
 
 TRAFFIC = {
     **VALUES,
-    "filters": dict.fromkeys(("text", "method", "path", "status", "rule"), ""),
+    "text_searched": "",
+    "chips": [],
+    "terms": [],
+    "keys": {},
+    "is_open": False,
     "exchanges": [],
     "found": 0,
     "last": 0,

@@ -3,6 +3,7 @@
 import re
 import uuid
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -26,8 +27,8 @@ def numbers(page: str) -> list[str]:
 def test_only_those_that_fit_the_filter_are_sent(browser: Browser) -> None:
     for path in ("/v1/accounts", "/v1/nothing", "/v1/accounts"):
         browser.app_asks("GET", path)
-    assert numbers(browser.page(f"{EVENTS}?since=0&path=/v1/nothing")) == ["2"]
-    assert numbers(browser.page(f"{EVENTS}?since=1&path=/v1/accounts")) == ["3"]
+    assert numbers(browser.page(f"{EVENTS}?since=0&search=path:/v1/nothing")) == ["2"]
+    assert numbers(browser.page(f"{EVENTS}?since=1&search=path:/v1/accounts")) == ["3"]
 
 
 def test_a_row_is_one_event_however_many_lines_it_has(browser: Browser) -> None:
@@ -52,9 +53,9 @@ def test_a_filtered_list_goes_back_with_its_filter(browser: Browser, monkeypatch
     monkeypatch.setattr(traffic, "_SHOWN", 1)
     for path in ("/v1/nothing", "/v1/accounts", "/v1/nothing"):
         browser.app_asks("GET", path)
-    page = browser.page("/_sandbox/?path=/v1/nothing")
-    assert "?path=%2Fv1%2Fnothing&amp;before=3" in page
-    assert numbers(browser.page("/_sandbox/?path=/v1/nothing&before=3")) == ["1"]
+    page = browser.page("/_sandbox/?search=path:/v1/nothing")
+    assert "?search=path%3A%2Fv1%2Fnothing&amp;before=3" in page
+    assert numbers(browser.page("/_sandbox/?search=path:/v1/nothing&before=3")) == ["1"]
 
 
 def test_what_was_asked_is_listed_newest_first_with_the_reason(browser: Browser) -> None:
@@ -67,16 +68,46 @@ def test_what_was_asked_is_listed_newest_first_with_the_reason(browser: Browser)
 
 @pytest.mark.parametrize(
     ("query", "fitting"),
-    [("status=404", ["2"]), ("text=NOTHING", ["2"]), ("method=post", []), ("path=/v1/acc*", ["1"])],
+    [
+        ("status:404", ["2"]),
+        ("NOTHING", ["2"]),
+        ("method:post", []),
+        ("path:/v1/acc*", ["1"]),
+        ("is:error !status:404", ["1"]),
+    ],
 )
 def test_it_is_filtered(browser: Browser, query: str, fitting: list[str]) -> None:
     browser.app_asks("GET", "/v1/accounts", consent=str(uuid.uuid4()))
     browser.app_asks("GET", "/v1/nothing")
-    assert numbers(browser.page(f"/_sandbox/?{query}")) == fitting
+    assert numbers(browser.page(f"/_sandbox/?{urlencode({'search': query})}")) == fitting
 
 
-def test_a_filter_that_is_none_is_said_beside_the_form(browser: Browser) -> None:
-    assert "status must be a whole number" in browser.page("/_sandbox/?status=many", status=400)
+def test_a_search_that_cannot_be_is_explained_next_to_its_box(browser: Browser) -> None:
+    page = browser.page("/_sandbox/?search=stauts:404", status=400)
+    assert "unknown key &#39;stauts&#39;" in page
+    assert 'aria-describedby="wrong-search"' in page or 'id="wrong-search"' in page
+
+
+def test_chips_count_what_there_is_and_a_click_adds_or_takes_away(browser: Browser) -> None:
+    for path in ("/v1/accounts", "/v1/nothing", "/v1/nothing"):
+        browser.app_asks("GET", path)
+    page = browser.page("/_sandbox/")
+    assert 'is:unmatched <span class="count">2</span>' in page
+    assert 'href="/_sandbox/?search=status%3A4xx"' not in page, "all have it"
+    filtered = browser.page("/_sandbox/?search=is:unmatched")
+    assert '<a href="/_sandbox/" aria-current="true">is:unmatched' in filtered
+    assert numbers(filtered) == ["3", "2"]
+
+
+def test_an_exchange_opens_beside_the_list(browser: Browser) -> None:
+    browser.app_asks("GET", "/v1/nothing")
+    page = browser.page("/_sandbox/?open=1")
+    assert 'class="split open"' in page
+    assert "Why this response" in page
+    part = browser.page("/_sandbox/console/exchanges/1?part=true")
+    assert part in page or "Why this response" in part
+    assert "<html" not in part
+    assert "the journal has no exchange 7" in browser.page("/_sandbox/?open=7", status=400)
 
 
 def test_what_comes_is_sent_as_rows(browser: Browser) -> None:

@@ -42,6 +42,11 @@ def _filters[**P, R](command: Callable[P, R]) -> Callable[P, R]:
 @click.command()
 @click.argument("number", required=False, type=click.IntRange(1))
 @_filters
+@click.option(
+    "--search",
+    metavar="QUERY",
+    help="Only those that fit a search, such as 'status:4xx method:post op:initiate-payment'.",
+)
 @click.option("--limit", metavar="N", type=click.IntRange(0), help="Show the last N. [50]")
 @click.option(
     "--no-redact", "plain", is_flag=True, help="Show everything as it was sent, tokens and personal data too."
@@ -51,7 +56,7 @@ def _filters[**P, R](command: Callable[P, R]) -> Callable[P, R]:
 @running_sandbox_flags
 def journal(number: int | None, session: str | None, plain: bool, as_json: bool, **flags: Any) -> None:
     """Show the last exchanges of a running sandbox, or all of the one with NUMBER."""
-    names = (*(journal_filter.name for journal_filter in _OPTIONS), "limit")
+    names = (*(journal_filter.name for journal_filter in _OPTIONS), "search", "limit")
     options = {"session": session, **{name: flags.pop(name) for name in names}}
     filters = {name: value for name, value in options.items() if value is not None}
     if number is not None and filters:

@@ -162,7 +162,7 @@ class Client:
 
     def journal(self, *, plain: bool = False, **filters: str | int) -> shapes.JournalShape:
         """The last exchanges that fit the `filters`: session, method, path, status, source, rule, since,
-        before, text and limit."""
+        before, text, limit, and `search` in the search language of the journal."""
         return cast(
             "shapes.JournalShape", self.get("journal", **{n: str(v) for n, v in filters.items()}, **_plain(plain))
         )

@@ -13,15 +13,20 @@ from xs2a_sandbox.explain import request as described_request
 from xs2a_sandbox.http import Headers, Request, Response, to_json
 from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.journal.assertions import FILTERS, Search, Times, candidates, select, verify
-from xs2a_sandbox.journal.journal import KEPT_BODY, Journal, Journaled, read_json
+from xs2a_sandbox.journal.journal import KEPT_BODY, Journal, Journaled, entry_of, read_json
+from xs2a_sandbox.journal.search import Term, count_values, fits, parse
 from xs2a_sandbox.state.session import DEFAULT
 
 LIMIT = 50
 PLAIN = "plain"
+SEARCH = "search"
+COUNTS = "counts"
 _PLAIN_FILTERS = [journal_filter for journal_filter in FILTERS if journal_filter.kind in ("text", "number")]
 QUERY: Mapping[str, type] = {
     **{plain_filter.name: str if plain_filter.kind == "text" else int for plain_filter in _PLAIN_FILTERS},
+    SEARCH: str,
     "limit": int,
+    COUNTS: bool,
     PLAIN: bool,
 }
 """The filters of the list, by name, with their types."""
@@ -55,17 +60,28 @@ def list_entries(journal: Journal, call: Call) -> dict[str, Any]:
     }
     limit = _number("limit", query["limit"]) if "limit" in query else LIMIT
     search, after, plain = _search(call, values), since(call.request), _is_plain(query)
-    if search == Search(since=search.since):
-        # None need be looked at but those that are shown.
-        count, entries = journal.count_after(after), journal.entries(after, limit)
-    else:
-        fitting = select(journal.entries(after), search)
-        count, entries = len(fitting), fitting[len(fitting) - min(limit, len(fitting)) :]
+    kept = journal.kept_after(after)
+    if terms := _terms(query.get(SEARCH, "")):
+        kept = [one for one in kept if fits(terms, one)]
+    if search != Search(since=search.since):
+        numbers = {entry.number for entry in select(map(entry_of, kept), search)}
+        kept = [one for one in kept if one.number in numbers]
+    # Only those that are shown are made into whole entries.
+    entries = [entry_of(one) for one in kept[len(kept) - min(limit, len(kept)) :]]
     return {
         "exchanges": [summary(entry, _display(journal, entry, plain)) for entry in entries],
-        "found": count,
+        "found": len(kept),
         "kept": len(journal),
+        **({"counts": count_values(kept)} if _is_set(query, COUNTS) else {}),
     }
+
+
+def _terms(text: str) -> tuple[Term, ...]:
+    """Raises Refused for what is no search."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise Refused(400, "query-invalid", f"search: {error}") from None
 
 
 def one(journal: Journal, call: Call, number: str) -> dict[str, Any]:
@@ -247,9 +263,13 @@ def _display(journal: Journal, entry: Journaled, plain: bool) -> Journaled:
 
 
 def _is_plain(query: Mapping[str, str]) -> bool:
-    if query.get(PLAIN, "true") != "true":
-        raise Refused(400, "query-invalid", "plain is asked for with plain=true, or not at all")
-    return PLAIN in query
+    return _is_set(query, PLAIN)
+
+
+def _is_set(query: Mapping[str, str], name: str) -> bool:
+    if query.get(name, "true") != "true":
+        raise Refused(400, "query-invalid", f"{name} is asked for with {name}=true, or not at all")
+    return name in query
 
 
 def _search(call: Call, filters: Mapping[str, Any]) -> Search:

@@ -314,11 +314,12 @@ class ComparedShape(TypedDict):
 
 
 class JournalShape(TypedDict):
-    """Oldest first; `found` fit the filters, `kept` are in the journal."""
+    """Oldest first; `found` fit the filters, `kept` are in the journal, `counts` are by key and value of the search."""
 
     exchanges: list[ExchangeSummary]
     found: int
     kept: int
+    counts: NotRequired[dict[str, dict[str, int]]]
 
 
 class ForgottenShape(TypedDict):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Any, Literal
 from urllib.parse import parse_qsl
@@ -10,7 +9,7 @@ from urllib.parse import parse_qsl
 from xs2a_sandbox.cassette.evaluation.values import contains
 from xs2a_sandbox.http import to_json
 from xs2a_sandbox.http.error_body import read_errors
-from xs2a_sandbox.journal.journal import Journaled, read_json
+from xs2a_sandbox.journal.journal import Journaled, path_fits, read_json
 
 _SHOWN = 10
 _NEAREST = 3
@@ -59,7 +58,7 @@ class Search:
             expected, value = getattr(self, name), getattr(entry, name)
             if expected is not None and expected != value:
                 differences.append((name, f"the {name} is {'none' if value is None else value}, not {expected}"))
-        if self.path is not None and not _leads_to(entry.path, self.path):
+        if self.path is not None and not path_fits(entry.path, self.path):
             differences.append(("path", f"the path is {entry.path}, not {self.path}"))
         if self.since is not None and entry.number <= self.since:
             differences.append(("since", f"the number is {entry.number}, not after {self.since}"))
@@ -206,12 +205,6 @@ def _candidate(candidate: Mapping[str, Any]) -> str:
     kind = "rule" if "rule" in candidate else "operation"
     words = [str(candidate[name]) for name in (kind, "method", "path") if name in candidate]
     return " ".join(["near:", kind, *words, *([f"({candidate['place']})"] if "place" in candidate else [])])
-
-
-def _leads_to(path: str, pattern: str) -> bool:
-    path, pattern = path.rstrip("/") or "/", pattern.rstrip("/") or "/"
-    # A bank's paths begin at /v1, wherever its base URL puts that.
-    return fnmatchcase(path, pattern) or (pattern.startswith("/v1/") and fnmatchcase(path, f"*{pattern}"))
 
 
 def _say_times(count: int) -> str:

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from fnmatch import fnmatchcase
 from itertools import chain, takewhile
 from threading import Lock
 from time import monotonic
@@ -63,9 +64,7 @@ class Journaled(Exchange):
     @property
     def path(self) -> str:
         """The path without query, and without the prefix that names a session."""
-        path = self.target.partition("?")[0]
-        prefix = f"/{PREFIX}/{self.session}/"
-        return path[len(prefix) - 1 :] if path.startswith(prefix) else path
+        return path_of(self.target, self.session)
 
     @property
     def json(self) -> Any:
@@ -76,6 +75,20 @@ class Journaled(Exchange):
     def answer_json(self) -> Any:
         """The answer's body as JSON; None where it is none."""
         return read_json(self.answer_body)
+
+
+def path_of(target: str, session: str) -> str:
+    """Return the path without query, and without the prefix that names the session."""
+    path = target.partition("?")[0]
+    prefix = f"/{PREFIX}/{session}/"
+    return path[len(prefix) - 1 :] if path.startswith(prefix) else path
+
+
+def path_fits(path: str, pattern: str) -> bool:
+    """Say whether a path fits a pattern with `*` for anything; before a `/v1/` there may be anything."""
+    path, pattern = path.rstrip("/") or "/", pattern.rstrip("/") or "/"
+    # A bank's paths begin at /v1, wherever its base URL puts that.
+    return fnmatchcase(path, pattern) or (pattern.startswith("/v1/") and fnmatchcase(path, f"*{pattern}"))
 
 
 class Peers(Protocol):
@@ -175,7 +188,7 @@ class Journal:
 
     def _part(self, since: int) -> tuple[list[KeptExchange], int]:
         """What this process keeps after that number, and how much it keeps in all."""
-        return self._after(since), len(self._kept)
+        return self.kept_after(since), len(self._kept)
 
     async def settle(self, whole: "Journal") -> None:
         """Forgets everywhere what was cleared from the whole."""
@@ -220,13 +233,14 @@ class Journal:
 
     def entries(self, since: int = 0, limit: int | None = None) -> list[Journaled]:
         """Those after that number, or the last so many of them; oldest first."""
-        kept = self._after(since)
+        kept = self.kept_after(since)
         return [entry_of(entry) for entry in (kept if limit is None else kept[len(kept) - min(limit, len(kept)) :])]
 
     def count_after(self, since: int) -> int:
-        return len(self._after(since))
+        return len(self.kept_after(since))
 
-    def _after(self, since: int) -> list[KeptExchange]:
+    def kept_after(self, since: int) -> list[KeptExchange]:
+        """Return the entries after that number as they are kept, oldest first."""
         with self._lock:
             newer = list(takewhile(lambda entry: entry.number > since, reversed(self._kept)))
         return newer[::-1]

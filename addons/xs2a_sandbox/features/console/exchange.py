@@ -12,6 +12,7 @@ from xs2a_sandbox.control import journal as journal_view
 from xs2a_sandbox.documents.yaml_writer import yaml_text
 from xs2a_sandbox.errors import Refused, UserMistake
 from xs2a_sandbox.features.console.bank import documents_in
+from xs2a_sandbox.features.console.json_html import json_html
 from xs2a_sandbox.features.console.visit import ConsoleVisit
 from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.header_fields import FRAMING
@@ -25,45 +26,64 @@ _ALIKE = 6
 
 
 async def exchange(visit: ConsoleVisit) -> Response:
+    """A page of its own, or with `part=true` only its content, for the pane beside the list."""
     number = visit.names[1]
-    plain = await visit.ask("GET", f"journal/{quote(number, safe='')}?plain=true")
-    displayed = plain if visit.query.get("plain") == "true" else await visit.ask("GET", f"journal/{number}")
-    more: dict[str, Any] = {"problem": "", "done": "", "comparison": None}
-    case, no_case = _case(visit, plain)
-    of_its_session = replace(visit, session=displayed["session"])
+    more: dict[str, Any] = {}
     if visit.is_sent:
         try:
             match visit.form.get("do", "case"):
                 case "send":
-                    again = await visit.ask("POST", f"journal/{number}/send")
+                    again = await visit.ask("POST", f"journal/{quote(number, safe='')}/send")
                     return visit.go(f"exchanges/{again['number']}?again={number}")
                 case "compare":
-                    order = {"allow_writes": displayed["method"] not in _READS}
-                    more["comparison"] = await visit.ask("POST", f"journal/{number}/compare", order)
+                    order = {"allow_writes": visit.form.get("writes") == "true"}
+                    more["comparison"] = await visit.ask("POST", f"journal/{quote(number, safe='')}/compare", order)
                 case _:
-                    more["done"] = await _write(visit, plain)
+                    more["done"] = await _write(visit, await _whole(visit, number))
         except (Refused, UserMistake, OSError) as mistake:
             more["problem"] = str(mistake)
-    return visit.page(
-        "exchange.html",
-        "Traffic",
-        409 if more["problem"] else 200,
-        **more,
-        one=displayed,
-        plain=displayed is plain,
-        text=body_text,
-        raw=_write_raw,
-        why=await _why(visit, plain),
-        curl=curl(displayed, visit.base_url),
-        case=case,
-        no_case=no_case,
-        of_its_session=of_its_session,
-        documents=await documents_in(of_its_session, plain),
-        alike=await _find_alike(visit, displayed),
-        again=visit.query.get("again", ""),
-        is_read=displayed["method"] in _READS,
-        asks_bank=any(bank.real.can_be_asked for bank in visit.sandbox.banks.all),
-    )
+    values = {**await exchange_values(visit, number), **more}
+    if visit.query.get("part") == "true":
+        return visit.part("exchange_parts.html", **{**values, "is_pane": True})
+    return visit.page("exchange.html", "Traffic", 409 if "problem" in more else 200, **values)
+
+
+async def _whole(visit: ConsoleVisit, number: str) -> Any:
+    """The exchange as it was sent. Raises Refused."""
+    return await visit.ask("GET", f"journal/{quote(number, safe='')}?plain=true")
+
+
+async def exchange_values(visit: ConsoleVisit, number: str) -> dict[str, Any]:
+    """All that is shown of an exchange. Raises Refused."""
+    plain = await _whole(visit, number)
+    displayed = plain if visit.query.get("plain") == "true" else await visit.ask("GET", f"journal/{number}")
+    case, no_case = _case(visit, plain)
+    of_its_session = replace(visit, session=displayed["session"])
+    return {
+        "is_pane": False,
+        "done": "",
+        "comparison": None,
+        "one": displayed,
+        "plain": displayed is plain,
+        "text": body_text,
+        "body_html": lambda message: json_html(message["body"], visit.prefix) if "body" in message else None,
+        "raw": _write_raw,
+        "why": await _why(visit, plain),
+        "copies": {
+            "curl": curl(displayed, visit.base_url),
+            "Python": python(displayed, visit.base_url),
+            "URL": visit.base_url + displayed["target"],
+            **({"YAML case": case} if case is not None else {}),
+        },
+        "no_case": no_case,
+        "has_case": case is not None,
+        "of_its_session": of_its_session,
+        "documents": await documents_in(of_its_session, plain),
+        "alike": await _find_alike(visit, displayed),
+        "again": visit.query.get("again", ""),
+        "is_read": displayed["method"] in _READS,
+        "asks_bank": any(bank.real.can_be_asked for bank in visit.sandbox.banks.all),
+    }
 
 
 def _case(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> tuple[str | None, str]:
@@ -116,6 +136,18 @@ def curl(exchange: Mapping[str, Any], base_url: str) -> str:
     if text := body_text(exchange["request"], indent=None):
         words += ["--data-binary", text]
     return shlex.join([*words, base_url + exchange["target"]])
+
+
+def python(exchange: Mapping[str, Any], base_url: str) -> str:
+    """The request as Python with the package requests."""
+    headers = {
+        name: value for name, value in exchange["request"]["headers"] if name.lower() not in {*_NOT_TYPED, "host"}
+    }
+    lines = ["import requests", "", "response = requests.request("]
+    lines += [f"    {exchange['method']!r},", f"    {base_url + exchange['target']!r},", f"    headers={headers!r},"]
+    if text := body_text(exchange["request"], indent=None):
+        lines.append(f"    data={text!r}.encode(),")
+    return "\n".join([*lines, ")", "print(response.status_code, response.text)", ""])
 
 
 def body_text(message: Mapping[str, Any], indent: int | None = 2) -> str:

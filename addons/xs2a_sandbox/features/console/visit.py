@@ -72,6 +72,10 @@ class ConsoleVisit:
         shared = {"nav": nav, "prefix": self.prefix, "session": self.session, "problem": "", "wrong": ""}
         return show(template, {**shared, **values}, code)
 
+    def part(self, template: str, /, **values: Any) -> Response:
+        """A part of a page, which the script puts into it."""
+        return show(template, {"prefix": self.prefix, "session": self.session, **values})
+
     def go(self, page: str) -> Response:
         """Leads to another page of the console."""
         return redirect(f"{self.prefix}/console/{page}")

@@ -1,0 +1,181 @@
+"""The search language of the journal: `status:4xx method:post !path:/v1/consents/* "a phrase"`."""
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from operator import eq, ge, gt, le, lt
+
+from xs2a_sandbox.documents.schema_errors import did_you_mean
+from xs2a_sandbox.journal.journal import KeptExchange, path_fits, path_of
+
+type Test = Callable[[KeptExchange], bool]
+
+NOT = "!"
+"""Before a term: only exchanges that it does not fit."""
+_COMPARISONS = {">=": ge, "<=": le, ">": gt, "<": lt}
+_FAULT_IDS = ("fault-", "X-Sandbox-Prefer")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word of a search; `key` is empty for text that may be anywhere in an exchange."""
+
+    key: str
+    value: str
+    is_negated: bool
+    fits: Test
+
+    def __str__(self) -> str:
+        text = f"{self.key}:{self.value}" if self.key else self.value
+        return (NOT if self.is_negated else "") + (shlex.quote(text) if " " in text else text)
+
+
+def parse(text: str) -> tuple[Term, ...]:
+    """Read a search. Quotes keep a phrase together. Raise ValueError for an unknown key or value."""
+    try:
+        words = shlex.split(text, posix=False)
+    except ValueError:
+        raise ValueError(f"a quote is not closed in {text!r}") from None
+    terms = (_parse_term(word) for word in words)
+    # Text is looked for last: it takes the longest.
+    return tuple(sorted(terms, key=lambda term: not term.key))
+
+
+def fits(terms: Sequence[Term], kept: KeptExchange) -> bool:
+    return all(term.fits(kept) is not term.is_negated for term in terms)
+
+
+def count_values(exchanges: Iterable[KeptExchange]) -> dict[str, dict[str, int]]:
+    """Count the values by which exchanges can be told apart, by key of the search; the most frequent first."""
+    counters: dict[str, Counter[str]] = {key: Counter() for key in ("status", "method", "op", "session", "is")}
+    for kept in exchanges:
+        exchange = kept.exchange
+        counters["status"][f"{exchange.status // 100}xx"] += 1
+        counters["method"][kept.method] += 1
+        counters["session"][exchange.session] += 1
+        if exchange.operation:
+            counters["op"][exchange.operation] += 1
+        for name, test in _STATES.items():
+            if test(kept):
+                counters["is"][name] += 1
+    return {key: dict(counter.most_common()) for key, counter in counters.items()}
+
+
+def _parse_term(word: str) -> Term:
+    is_negated = word.startswith(NOT) and len(word) > 1
+    word = word[1:] if is_negated else word
+    if word[:1] in "\"'" and word[-1:] == word[:1] and len(word) > 1:
+        return Term("", word[1:-1], is_negated, _holding(word[1:-1]))
+    key, colon, value = word.partition(":")
+    if not colon:
+        return Term("", word, is_negated, _holding(word))
+    value = value.strip("\"'")
+    make = KEYS.get(key.lower())
+    if make is None:
+        known = did_you_mean(key, KEYS) or f"; there are {', '.join(KEYS)}"
+        raise ValueError(f"unknown key {key!r} in {word!r}{known}. Put text with a colon in quotes")
+    if not value:
+        raise ValueError(f"{key}: needs a value, such as {key}:{_EXAMPLES[key.lower()]}")
+    return Term(key.lower(), value, is_negated, make(value))
+
+
+def _holding(text: str) -> Test:
+    text = text.lower()
+    content = text.encode()
+
+    def test(kept: KeptExchange) -> bool:
+        exchange = kept.exchange
+        texts = (kept.target, exchange.rule or "", exchange.reason or "", kept.headers, kept.answer_headers)
+        return (
+            any(text in str(one).lower() for one in texts)
+            or content in kept.body.lower()
+            or content in kept.answer_body.lower()
+        )
+
+    return test
+
+
+def _status(value: str) -> Test:
+    if len(value) == 3 and value[0] in "12345" and value[1:].lower() == "xx":
+        return lambda kept: kept.exchange.status // 100 == int(value[0])
+    return _number("status", value, lambda kept: kept.exchange.status)
+
+
+def _number(key: str, value: str, of: Callable[[KeptExchange], float]) -> Test:
+    sign = next((sign for sign in _COMPARISONS if value.startswith(sign)), "")
+    number = value.removeprefix(sign)
+    if not (number.isascii() and number.isdigit() and len(number) < 10):
+        raise ValueError(f"{key}: takes a number, or a comparison such as {key}:{_EXAMPLES[key]}, not {value!r}")
+    compare = _COMPARISONS.get(sign, eq)
+    return lambda kept: compare(of(kept), int(number))
+
+
+def _like(of: Callable[[KeptExchange], str | None]) -> Callable[[str], Test]:
+    """A name that may hold `*` for anything, in capitals or small letters."""
+
+    def make(value: str) -> Test:
+        pattern = value.lower()
+        return lambda kept: fnmatchcase((of(kept) or "").lower(), pattern) and of(kept) is not None
+
+    return make
+
+
+def _path(value: str) -> Test:
+    return lambda kept: path_fits(path_of(kept.target, kept.exchange.session), value)
+
+
+def _rule(value: str) -> Test:
+    pattern = value.lower()
+    return lambda kept: any(
+        fnmatchcase(name.lower(), pattern) for name in (kept.exchange.rule, *kept.exchange.amended) if name
+    )
+
+
+def _is(value: str) -> Test:
+    test = _STATES.get(value.lower())
+    if test is None:
+        raise ValueError(f"is: takes one of {', '.join(_STATES)}, not {value!r}")
+    return test
+
+
+_STATES: Mapping[str, Test] = {
+    "error": lambda kept: kept.exchange.status >= 400,
+    "faulted": lambda kept: (
+        kept.fault is not None
+        or any(str(name).startswith(_FAULT_IDS) for name in (kept.exchange.rule, *kept.exchange.amended))
+    ),
+    "amended": lambda kept: bool(kept.exchange.amended),
+    "warned": lambda kept: bool(kept.exchange.warnings),
+    "unmatched": lambda kept: kept.exchange.status == 404 and kept.exchange.source == "sandbox",
+}
+KEYS: Mapping[str, Callable[[str], Test]] = {
+    "status": _status,
+    "method": _like(lambda kept: kept.method),
+    "path": _path,
+    "op": _like(lambda kept: kept.exchange.operation),
+    "rule": _rule,
+    "source": _like(lambda kept: kept.exchange.source),
+    "session": _like(lambda kept: kept.exchange.session),
+    "fault": _like(lambda kept: kept.fault),
+    "ms": lambda value: _number("ms", value, lambda kept: kept.exchange.milliseconds),
+    "is": _is,
+}
+"""What makes the test of a term, by its key."""
+_EXAMPLES = {
+    "status": "4xx",
+    "method": "post",
+    "path": "/v1/accounts*",
+    "op": "initiate-payment",
+    "rule": "tax-office",
+    "source": "handler",
+    "session": "ci-42",
+    "fault": "reset",
+    "ms": ">500",
+    "is": "error",
+}
+EXAMPLES: Mapping[str, str] = _EXAMPLES
+"""A value of each key."""
+STATES = tuple(_STATES)
+"""What `is:` takes."""
