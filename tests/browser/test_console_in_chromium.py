@@ -132,6 +132,7 @@ def test_every_page(inspector: Inspector, client: Client, tmp_path: Path, monkey
     page.wait_for_selector("#rows tr:nth-child(6)")
     inspector.look("traffic")
     page.goto(f"{base_url}/_sandbox/console/faults")
+    page.click("text=Add another fault")
     page.fill("#operation", "initiate-*")
     page.fill("#status", "99")
     page.click("text=Add the fault")

@@ -32,14 +32,14 @@ def test_something_happens_to_a_payment_and_its_requests_are_listed(browser: Bro
 def test_the_life_of_a_payment_is_its_requests_states_and_links(browser: Browser) -> None:
     id = payment(browser)
     started = browser.app_asks("POST", f"/v1/payments/sepa-credit-transfers/{id}/authorisations", json={}).json()
-    page = browser.page(f"/_sandbox/console/bank/payments/{id}").partition("Its timeline")[2]
+    page = browser.page(f"/_sandbox/console/bank/payments/{id}").partition(">Timeline<")[2]
     assert "transactionStatus RCVD" in page
     assert "scaStatus received" in page
     href = next(iter(links for name, links in started.items() if name.startswith("_")))["scaRedirect"]["href"]
     assert f'<a href="{html.escape(href)}">scaRedirect</a>' in page
-    assert "Since then" not in page
+    assert "No response has told" not in page
     browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "refused"}, 303)
-    assert "Since then it has become" in browser.page(f"/_sandbox/console/bank/payments/{id}")
+    assert "No response has told the app yet." in browser.page(f"/_sandbox/console/bank/payments/{id}")
 
 
 def test_what_can_happen_to_a_payment_begins_with_its_approval_and_ends_with_its_end(browser: Browser) -> None:
@@ -48,11 +48,12 @@ def test_what_can_happen_to_a_payment_begins_with_its_approval_and_ends_with_its
     browser.page(page, {"event": "refused"}, 303)
     ended = browser.page(page)
     assert re.findall(EVENTS, ended) == []
-    assert "Nothing can happen to it any more." in ended
+    assert "This state is final." in ended
 
 
 def test_documents_are_listed_newest_first_with_what_somebody_knows_them_by(browser: Browser) -> None:
     ids = [payment(browser, name) for name in ("Buchhandlung Eck", "Nahversorger Talblick")]
     listed = browser.page("/_sandbox/console/bank").partition('<h2 id="payments">')[2].partition("</table>")[0]
     assert [id for id in re.findall(r"bank/payments/([\w-]+)", listed) if id in ids] == ids[::-1]
-    assert '<span class="state">RCVD</span></td><td>sepa-credit-transfers, Buchhandlung Eck, 12.50 EUR</td>' in listed
+    assert ">12.50 EUR to Buchhandlung Eck</a>" in listed
+    assert '<span class="state waiting">RCVD</span></td><td>sepa-credit-transfers</td>' in listed

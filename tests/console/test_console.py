@@ -57,7 +57,7 @@ def test_it_is_at_the_direct_door_alone(browser: Browser) -> None:
 def test_forms_of_other_sites_change_nothing(browser: Browser, headers: dict[str, str]) -> None:
     answer = browser.ask("POST", "/_sandbox/console/time", {"move": "90d"}, **headers)
     assert answer.status == 403
-    assert "The real time." in browser.page("/_sandbox/console/time")
+    assert "Real time." in browser.page("/_sandbox/console/time")
 
 
 def test_a_borrowed_name_opens_nothing(browser: Browser) -> None:

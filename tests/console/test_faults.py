@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from tests.console.browser import Browser
+from tests.console.browser import ACCOUNT, Browser
+from xs2a_sandbox.features.console.faults import PRESETS
 from xs2a_sandbox.features.console.visit import wrong_field
 
 
@@ -16,12 +17,33 @@ def test_faults_are_added_listed_and_removed(browser: Browser) -> None:
     listed = browser.page(page)
     assert "answered 503" in listed
     assert "account-list, 3 times" in listed
-    assert '?rule=fault-1">1 hit<' in listed
+    assert '?search=rule:fault-1">1 hit<' in listed
     assert "the connection is reset, only after the bank has done it" in listed
     browser.page(page, {"remove": "fault-1"}, 303)
     assert "fault-1" not in browser.page(page)
     browser.page(page, {"clear": "all"}, 303)
     assert browser.app_asks("GET", "/v1/accounts").status == 400
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_each_preset_is_added_by_one_click(browser: Browser, preset: str) -> None:
+    page = "/_sandbox/console/faults"
+    assert PRESETS[preset].name in browser.page(page)
+    browser.page(page, {"preset": preset}, 303)
+    assert "<strong>fault-1</strong>" in browser.page(page)
+
+
+def test_a_preset_loses_the_answer_to_a_payment_that_is_made(browser: Browser) -> None:
+    browser.page("/_sandbox/console/faults", {"preset": "lost"}, 303)
+    body = {
+        "debtorAccount": {"iban": ACCOUNT},
+        "instructedAmount": {"amount": "1.00", "currency": "EUR"},
+        "creditorAccount": {"iban": "AT379821100040023757"},
+        "creditorName": "Talblick",
+    }
+    browser.app_asks("POST", "/v1/payments/sepa-credit-transfers", json=body)
+    assert "is:faulted" in browser.page("/_sandbox/")
+    assert "1.00 EUR to Talblick" in browser.page("/_sandbox/console/bank")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The pages of a session's time, and of the sessions that there are."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -18,22 +19,36 @@ def test_the_clock_is_moved_stopped_and_let_go(browser: Browser) -> None:
     browser.page(TIME, {"move": "1d"}, 303)
     page = browser.page(TIME)
     assert "2026-11-22 09:00:00+01:00" in page
-    assert "The clock stands." in page
+    assert "The clock is stopped." in page
     browser.page(TIME, {"real": "true"}, 303)
-    assert "The real time." in browser.page(TIME)
+    assert "Real time." in browser.page(TIME)
 
 
 @pytest.mark.parametrize(("name", "value"), [("move", "3y"), ("move", ""), ("frozen", "tomorrow"), ("frozen", "")])
 def test_a_wrong_time_is_said_beside_its_field_and_changes_nothing(browser: Browser, name: str, value: str) -> None:
     page = browser.page(TIME, {name: value}, 400)
     assert f'id="wrong-{name}" role="alert"' in page
-    assert "The real time." in page
+    assert "Real time." in page
 
 
 def test_all_that_falls_due_is_linked(browser: Browser) -> None:
     made = browser.app_asks("POST", "/v1/consents", json=bodies.consent(validUntil=facts.today(1))).json()
-    due = browser.page(TIME).partition("What falls due next")[2]
+    due = browser.page(TIME).partition("Next events")[2]
     assert f'/_sandbox/console/bank/consents/{made["consentId"]}"' in due
+
+
+def test_the_clock_moves_to_the_next_event(browser: Browser) -> None:
+    made = browser.app_asks("POST", "/v1/consents", json=bodies.consent(validUntil=facts.today(1))).json()
+    place = f"/v1/consents/{made['consentId']}/status"
+    at = re.findall(r'name="until" value="([^"]*)" aria-label', browser.page(TIME))
+    assert "Access to" in browser.page(TIME)
+    for moment in at:
+        browser.page(TIME, {"until": moment}, 303)
+        if browser.app_asks("GET", place).json()["consentStatus"] == "expired":
+            break
+    else:
+        raise AssertionError(at)
+    assert "until must be a time with its zone" in browser.page(TIME, {"until": "soon"}, 400)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +84,7 @@ def test_a_session_is_reset_and_forgotten(browser: Browser) -> None:
     payment(browser)
     browser.page("/_sandbox/console/time", {"move": "1d"}, 303)
     browser.page("/_sandbox/console/bank", {}, 303)
-    assert "The real time." in browser.page("/_sandbox/console/time")
+    assert "Real time." in browser.page("/_sandbox/console/time")
     asyncio.run(Client(browser.engine, "ci").send("POST", "/v1/consents", json={}))
     browser.page("/_sandbox/s/ci/console/time", {"move": "1d"}, 303)
     assert "/_sandbox/s/ci/console/bank" in browser.page("/_sandbox/console/sessions")

@@ -8,6 +8,7 @@ from typing import Any
 from xs2a_sandbox.bank import Banks
 from xs2a_sandbox.cassette import Call, Interface, fault
 from xs2a_sandbox.cassette.fault import MEMBERS
+from xs2a_sandbox.cassette.things import Act
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import Refused, body_invalid
 from xs2a_sandbox.state.faults import SCA_ENDINGS
@@ -40,6 +41,8 @@ def add(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
             raise body_invalid(str(error)) from None
     operations = [operation for interface in interfaces for operation in interface.operations]
     _check_text("operation", body, operations, fnmatchcase)
+    if "does" in body:
+        _check_deed(body["does"], interfaces)
     _check_text("method", body, ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"], eq)
     if "rule" in body and "operation" in body:
         _check_rule_is_for(body["rule"], body["operation"], interfaces)
@@ -66,8 +69,18 @@ def _check_ending(body: Mapping[str, Any]) -> None:
     """Raises Refused for an ending of SCA that there cannot be."""
     if body["sca"] not in SCA_ENDINGS:
         raise body_invalid(f"sca must be one of {', '.join(SCA_ENDINGS)}")
-    if others := sorted(body.keys() & {*MEMBERS, "operation", "method"}):
+    if others := sorted(body.keys() & {*MEMBERS, "operation", "does", "method"}):
         raise body_invalid(f"sca and {others[0]} exclude each other: it is about decisions of customers, not requests")
+
+
+def _check_deed(text: Any, interfaces: Sequence[Interface]) -> None:
+    """Raises Refused for a deed that cannot be, or that no operation does."""
+    try:
+        act = Act.parse_wide(text if isinstance(text, str) else "")
+    except ValueError as error:
+        raise body_invalid(f"does: {error}") from None
+    if not any(does and act.covers(does) for one in interfaces for does in (o.does for o in one.operations.values())):
+        raise body_invalid(f"no operation does {text!r}")
 
 
 def _check_rule_is_for(id: str, pattern: str, interfaces: Sequence[Interface]) -> None:

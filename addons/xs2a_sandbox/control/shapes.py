@@ -200,13 +200,14 @@ class ExplanationShape(TypedDict):
 
 
 class FaultOrder(FaultWish, total=False):
-    """Something that goes wrong with requests for an `operation`, by a `method`, or with all.
+    """Something that goes wrong with requests for an `operation`, for what one `does`, by a `method`, or with all.
 
     With `skip` so many of them go well first, with `every` it is each so many-th after that, with `next` so many times
     and then no more. With `sca` it is no request: an authorisation that a customer approves ends that way.
     """
 
     operation: str
+    does: str
     method: str
     next: int
     every: int

@@ -13,7 +13,7 @@ from xs2a_sandbox.bank.expiry import expire
 from xs2a_sandbox.cassette import Call, fault
 from xs2a_sandbox.cassette.decide import Decision
 from xs2a_sandbox.cassette.fault import MEMBERS, PREFER, Fault
-from xs2a_sandbox.cassette.things import SentMessage
+from xs2a_sandbox.cassette.things import Act, SentMessage
 from xs2a_sandbox.config.modes import find_mode
 from xs2a_sandbox.engine.route import BankRequest
 from xs2a_sandbox.errors import BankError
@@ -168,6 +168,9 @@ class DueFaults:
         operation = self.to_bank.lookup.operation
         pattern, method = listed.get("operation"), listed.get("method")
         is_operation = pattern is None or (operation is not None and fnmatchcase(operation.id, pattern))
+        if (deed := listed.get("does")) is not None:
+            does = operation.does if operation else None
+            is_operation = is_operation and does is not None and Act.parse_wide(deed).covers(does)
         return is_operation and method in (None, self.to_bank.request.method)
 
 

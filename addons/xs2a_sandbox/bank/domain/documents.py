@@ -1,6 +1,7 @@
 """Reads documents of the state for features that only show them, and so need not know their members."""
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from xs2a_sandbox.bank.domain.lifecycle import CONSENT
@@ -46,6 +47,33 @@ def entry_ids(account: Members) -> Iterator[tuple[tuple[str | int, ...], str]]:
     for name, entries in account.get("entries", {}).items():
         for position, entry in enumerate(entries):
             yield ("entries", name, position, "id"), entry["id"]
+
+
+def name_of(collection: str, document: Members) -> str:
+    """Return what people call a document, such as `5,000.00 EUR to Nahversorger`; empty if it has no such name."""
+    if collection in ("payments", "mandates"):
+        creditors = [(part.get("creditor") or {}).get("name") for part in document.get("parts") or ()]
+        money = _format_money(document.get("amount"))
+        payee = f"{len(creditors)} payees" if len(creditors) > 1 else (creditors or [None])[0]
+        return " to ".join(filter(None, (money, payee)))
+    if collection == "consents":
+        count = len(document.get("accounts") or ())
+        return f"Access to {count} account{'' if count == 1 else 's'}"
+    if collection == AUTHORISATIONS:
+        who = f" by {document['psuId']}" if document.get("psuId") else ""
+        return f"{str(document.get('approach', '')).capitalize()} for a {document.get('family', 'resource')}{who}"
+    if collection == "baskets":
+        return f"{sum(len(document.get(listed) or ()) for listed in ('payments', 'consents'))} in a basket"
+    return str(document.get("name") or "")
+
+
+def _format_money(amount: Any) -> str | None:
+    if not isinstance(amount, dict):
+        return None
+    try:
+        return f"{Decimal(amount['amount']):,f} {amount['currency']}"
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return None
 
 
 def describe(collection: str, document: Members) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from xs2a_sandbox.bank.domain.documents import describe, state_of
+from xs2a_sandbox.bank.domain.documents import describe, name_of, state_of
 from xs2a_sandbox.bank.domain.lifecycle import LOGIN, OVER, REMOVED, SCA, Machine
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
 from xs2a_sandbox.cassette.things import Naming, Things
@@ -47,6 +47,8 @@ VERBS = {
     "funds do not cover it": "fail for want of funds",
 }
 """The events of the states as somebody would say that it is to happen; the others are said as they are called."""
+_DECIDING = ("authorised by all", "succeed")
+_FAILING = ("refused", "fail", "funds do not cover it", "withdrawn by the customer", "delete, kept", "delete", OVER)
 _PAGE = re.compile(r"https?://", re.IGNORECASE)
 _WORD = re.compile(r"[\w~-]+(?:\.[\w~-]+)*")
 """Whatever may be an id in a path, a header or a body."""
@@ -106,6 +108,7 @@ async def document(visit: ConsoleVisit) -> Response:
         problem=problem,
         collection=collection,
         id=id,
+        name=(name_of(collection, kept) if isinstance(kept, dict) else "") or id,
         details=", ".join(describe(collection, kept)) if isinstance(kept, dict) else "",
         document=kept,
         machine=machine.name if machine else "",
@@ -185,9 +188,24 @@ def _state(collection: str, document: Any) -> str:
 
 
 def _row(collection: str, id: str, document: Any) -> dict[str, str]:
-    """An entry of a list: what somebody knows a document by."""
+    """An entry of a list: what people know a document by."""
     members = document if isinstance(document, dict) else {}
-    return {"id": id, "status": state_of(collection, members), "details": ", ".join(describe(collection, members))}
+    machine, status, title = _MACHINES.get(collection), state_of(collection, members), name_of(collection, members)
+    return {
+        "id": id,
+        "name": title or id,
+        "tone": _tone(machine, status) if machine else "",
+        "status": status,
+        "details": ", ".join(word for word in describe(collection, members) if word not in title.replace(",", "")),
+    }
+
+
+def _tone(machine: Machine, status: str) -> str:
+    """Say whether a state waits for somebody, has failed, or is good."""
+    if any(machine.after(status, event) for event in _DECIDING):
+        return "waiting"
+    failed = {transition.to for transition in machine.transitions if transition.event in _FAILING}
+    return "failed" if status in failed else "good"
 
 
 def _states(machine: Machine, status: str) -> list[tuple[str, bool, tuple[str, ...]]]:

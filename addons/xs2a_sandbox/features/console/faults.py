@@ -1,6 +1,7 @@
-"""What is to go wrong in a session: listed, added and removed."""
+"""The faults of a session: list, add and remove them."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 from urllib.parse import quote
 
@@ -11,10 +12,43 @@ from xs2a_sandbox.http import Response
 
 FAULTS: tuple[str, ...] = get_args(get_type_hints(FaultWish)["fault"])
 _FIELDS = (
-    *("operation", "method", "status", "error", "retry_after", "rule", "delay", "fault", "expires", "sca"),
+    *("operation", "does", "method", "status", "error", "retry_after", "rule", "delay", "fault", "expires", "sca"),
     *("skip", "next", "every"),
 )
 _NUMBERS = ("status", "retry_after", "skip", "next", "every")
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A fault that one click adds."""
+
+    name: str
+    doc: str
+    order: Mapping[str, Any]
+
+
+PRESETS: Mapping[str, Preset] = {
+    "down": Preset("Bank down", "The next 10 requests: 503", {"error": "bank-down", "next": 10}),
+    "slow": Preset("Slow bank", "Every response takes 5 s longer", {"delay": "5s"}),
+    "limit": Preset(
+        "Too many requests",
+        "The next 5: 429, Retry-After 60",
+        {"error": "access-exceeded", "retry_after": 60, "next": 5},
+    ),
+    "lost": Preset(
+        "Payment response lost",
+        "The bank takes the next payment; the connection breaks",
+        {"does": "create payment", "fault": "reset", "after": True, "next": 1},
+    ),
+    "token": Preset("Token expires", "Before the next request", {"expires": "token", "next": 1}),
+    "consent": Preset(
+        "Consent expires", "Before the next read of entries", {"does": "list entry", "expires": "consent", "next": 1}
+    ),
+    "declined": Preset("Customer declines", "The next authorisation", {"sca": "decline", "next": 1}),
+    "html": Preset("HTML instead of JSON", "The next response is a page", {"fault": "html", "next": 1}),
+}
+
+
 _KINDS = {
     "reset": "the connection is reset",
     "drop": "the connection is closed without an answer",
@@ -38,6 +72,8 @@ async def faults(visit: ConsoleVisit) -> Response:
                 await visit.ask("DELETE", f"faults/{quote(id, safe='')}")
             elif "clear" in visit.form:
                 await visit.ask("DELETE", "faults")
+            elif preset := PRESETS.get(visit.form.get("preset", "")):
+                await visit.ask("POST", "faults", dict(preset.order))
             else:
                 await visit.ask("POST", "faults", _order(sent) | ({"after": True} if "after" in visit.form else {}))
             return visit.go("faults")
@@ -58,6 +94,7 @@ async def faults(visit: ConsoleVisit) -> Response:
         errors=sorted({name for interface in interfaces for name in interface.errors}),
         rules=sorted({rule.id for interface in interfaces for rule in interface.rules}),
         kinds=[(kind, _KINDS.get(kind, kind)) for kind in FAULTS],
+        presets=PRESETS,
         prefer=PREFER if visit.settings.prefer else "",
     )
 
@@ -72,7 +109,7 @@ def _order(sent: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _words(fault: Mapping[str, Any]) -> Iterator[str]:
-    """What goes wrong, in words."""
+    """Say in words what goes wrong."""
     if "status" in fault:
         yield f"answered {fault['status']}"
     if "error" in fault:
@@ -94,8 +131,8 @@ def _words(fault: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _whom(fault: Mapping[str, Any]) -> str:
-    """The requests that it is about, in words."""
-    which = " ".join(filter(None, (fault.get("method"), fault.get("operation")))) or (
+    """Say in words which requests the fault is for."""
+    which = " ".join(filter(None, (fault.get("method"), fault.get("operation"), fault.get("does")))) or (
         "authorisations" if "sca" in fault else "all requests"
     )
     often = [f"not the first {fault['skip']}"] if "skip" in fault else []

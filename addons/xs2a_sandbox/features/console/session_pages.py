@@ -1,7 +1,11 @@
 """The session's time, and the sessions that there are."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 from urllib.parse import quote
 
+from xs2a_sandbox.bank.domain.documents import name_of
 from xs2a_sandbox.errors import Refused
 from xs2a_sandbox.features.console.visit import ConsoleVisit, prefix_of
 from xs2a_sandbox.http import Response
@@ -14,7 +18,9 @@ async def time(visit: ConsoleVisit) -> Response:
     if visit.is_sent:
         move, form = visit.form.get("move"), visit.form
         try:
-            if move is not None:
+            if "until" in form:
+                await visit.ask("POST", "clock", {"move": await _seconds_until(visit, form["until"])})
+            elif move is not None:
                 wrong = "move"
                 await visit.ask("POST", "clock", {"move": move.strip()})
             elif "real" in form:
@@ -26,6 +32,7 @@ async def time(visit: ConsoleVisit) -> Response:
         except Refused as refused:
             problem = str(refused)
     clock, due = await visit.ask("GET", "clock"), await visit.ask("GET", "due")
+    events = [{**one, "name": await _name(visit, one)} for one in due["due"]]
     return visit.page(
         "time.html",
         "Time",
@@ -34,8 +41,27 @@ async def time(visit: ConsoleVisit) -> Response:
         wrong=wrong if problem else "",
         sent=visit.form,
         clock=clock,
-        due=due["due"],
+        due=events,
     )
+
+
+async def _seconds_until(visit: ConsoleVisit, moment: str) -> str:
+    """Return how far to move the clock to the second after a moment. Raises Refused."""
+    now = datetime.fromisoformat((await visit.ask("GET", "clock"))["now"])
+    try:
+        left = (datetime.fromisoformat(moment) - now).total_seconds()
+    except (TypeError, ValueError):
+        raise Refused(400, "body-invalid", f"until must be a time with its zone, not {moment!r}") from None
+    return f"{max(1, int(left) + 1)}s"
+
+
+async def _name(visit: ConsoleVisit, due: Mapping[str, Any]) -> str:
+    """Return what people call the document that is due, or its id."""
+    try:
+        document = await visit.ask("GET", f"state/{quote(due['collection'], safe='')}/{quote(due['id'], safe='')}")
+    except Refused:
+        return str(due["id"])
+    return name_of(due["collection"], document) or str(due["id"])
 
 
 async def sessions(visit: ConsoleVisit) -> Response:
@@ -46,9 +72,9 @@ async def sessions(visit: ConsoleVisit) -> Response:
             return visit.go("sessions")
         except Refused as refused:
             problem = str(refused)
-    if name := visit.query.get("open", "").strip():
-        if is_session_name(name):
-            return redirect(f"{prefix_of(name)}/console/bank")
+    if opened := visit.query.get("open", "").strip():
+        if is_session_name(opened):
+            return redirect(f"{prefix_of(opened)}/console/bank")
         problem, wrong = "Session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -", "open"
     listed = await visit.ask("GET", "sessions")
     return visit.page(
@@ -57,6 +83,6 @@ async def sessions(visit: ConsoleVisit) -> Response:
         400 if problem else 200,
         problem=problem,
         wrong=wrong,
-        name=name,
+        name=opened,
         sessions=[{**one, "prefix": prefix_of(one["id"])} for one in listed["sessions"]],
     )
