@@ -242,6 +242,8 @@ class Journal:
     def kept_after(self, since: int) -> list[KeptExchange]:
         """Return the entries after that number as they are kept, oldest first."""
         with self._lock:
+            if self._kept and self._kept[0].number > since:
+                return list(self._kept)
             newer = list(takewhile(lambda entry: entry.number > since, reversed(self._kept)))
         return newer[::-1]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from operator import eq, ge, gt, le, lt
+from typing import Any
 
 from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.journal.journal import KeptExchange, path_fits, path_of
@@ -49,17 +50,23 @@ def fits(terms: Sequence[Term], kept: KeptExchange) -> bool:
 
 def count_values(exchanges: Iterable[KeptExchange]) -> dict[str, dict[str, int]]:
     """Count the values by which exchanges can be told apart, by key of the search; the most frequent first."""
-    counters: dict[str, Counter[str]] = {key: Counter() for key in ("status", "method", "op", "session", "is")}
+    # Most of many exchanges are alike, so each kind of them is looked at once.
+    kinds: dict[Any, list[KeptExchange]] = {}
     for kept in exchanges:
-        exchange = kept.exchange
-        counters["status"][f"{exchange.status // 100}xx"] += 1
-        counters["method"][kept.method] += 1
-        counters["session"][exchange.session] += 1
-        if exchange.operation:
-            counters["op"][exchange.operation] += 1
+        one = kept.exchange
+        kind = (one.status, kept.method, one.session, one.operation, kept.fault, one.rule, one.source, one.amended)
+        kinds.setdefault((kind, not one.warnings), []).append(kept)
+    counters: dict[str, Counter[str]] = {key: Counter() for key in ("status", "method", "op", "session", "is")}
+    for kept, count in ((alike[0], len(alike)) for alike in kinds.values()):
+        one = kept.exchange
+        counters["status"][f"{one.status // 100}xx"] += count
+        counters["method"][kept.method] += count
+        counters["session"][one.session] += count
+        if one.operation:
+            counters["op"][one.operation] += count
         for name, test in _STATES.items():
             if test(kept):
-                counters["is"][name] += 1
+                counters["is"][name] += count
     return {key: dict(counter.most_common()) for key, counter in counters.items()}
 
 
