@@ -85,6 +85,17 @@ def blocks(page: str) -> list[Block]:
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 
 
+CASSETTE_PAGES = (
+    "cassettes.md",
+    "rules.md",
+    "answers.md",
+    "expressions.md",
+    "define-operations.md",
+    "dialect-sections.md",
+)
+"""The pages that together describe the format of cassettes."""
+
+
 def those(*languages: str, first: str = "") -> list[Any]:
     chosen = [b for b in BLOCKS if b.language in languages and b.text.startswith(first)]
     return [pytest.param(block, id=block.id) for block in chosen]
@@ -94,9 +105,9 @@ def prose(page: str) -> str:
     return _TEXT.sub("", PAGES[page])
 
 
-def names_on(page: str) -> set[str]:
+def names_on(*pages: str) -> set[str]:
     """All that stands between backticks outside of blocks, in one piece and word by word."""
-    spans = re.findall(r"`([^`\n]+)`", prose(page))
+    spans = [span for page in pages for span in re.findall(r"`([^`\n]+)`", prose(page))]
     return {*spans, *(word for span in spans for word in re.split(r"[ :,(){}\[\]|]+", span))}
 
 
@@ -143,8 +154,19 @@ def test_the_readmes_case_and_its_command_go_together(
 
 
 def test_the_pages_about_cassettes_have_examples_that_run() -> None:
-    for page, count in (("README.md", 1), ("cassettes.md", 8), ("recipes.md", 11)):
-        assert sum("examples:" in b.text for b in blocks(page) if b.language == "yaml") >= count
+    counts = {
+        "README.md": 1,
+        "cassettes.md": 1,
+        "rules.md": 4,
+        "answers.md": 5,
+        "expressions.md": 5,
+        "define-operations.md": 4,
+        "dialect-sections.md": 3,
+        "recipes.md": 11,
+    }
+    assert set(CASSETTE_PAGES) <= set(counts)
+    for page, count in counts.items():
+        assert sum("examples:" in b.text for b in blocks(page) if b.language == "yaml") >= count, page
 
 
 @pytest.mark.parametrize("block", [p for p in those("yaml", first="testdata:") if p.values[0].page != "lint.md"])
@@ -324,37 +346,48 @@ def keys(schema: Any) -> set[str]:
 ELSEWHERE = ("options-of-", "sca-texts")
 """What handlers take stands in their own page, the names of the texts of pages in those texts."""
 OTHER_PAGES = ("sca-page.md", "states.md")
-"""What stands in the page of cassettes by a link alone: the names of pages of customers, and those of states."""
-FORMATS = {"cassette": "cassettes.md", "ignore": "compare.md", "redaction": "redaction.md", "testdata": "testdata.md"}
+"""Pages to which those about cassettes link for the names of pages of customers, and those of states."""
+FORMATS = {
+    "cassette": (*CASSETTE_PAGES, *OTHER_PAGES),
+    "ignore": ("compare.md",),
+    "redaction": ("redaction.md",),
+    "testdata": ("testdata.md",),
+}
 
 
-@pytest.mark.parametrize(("name", "page"), FORMATS.items())
-def test_every_key_of_the_format_is_in_its_page(name: str, page: str) -> None:
+@pytest.mark.parametrize(("name", "pages"), FORMATS.items(), ids=FORMATS)
+def test_every_key_of_the_format_is_in_its_page(name: str, pages: tuple[str, ...]) -> None:
     schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text())
-    more = {one for other in OTHER_PAGES for one in names_on(other)} if name == "cassette" else set()
-    assert keys(schema) - names_on(page) - more == set()
+    assert keys(schema) - names_on(*pages) == set()
 
 
-def test_every_matcher_root_function_and_filter_is_in_the_page() -> None:
-    assert set(OPERATORS) | ROOTS | RESULT_ROOTS | ERROR_ROOTS | FILTERS <= names_on("cassettes.md")
-    assert all(re.search(rf"`{function}\(", PAGES["cassettes.md"]) for function in FUNCTIONS)
+def test_every_key_at_the_top_of_a_cassette_is_in_the_first_page() -> None:
+    schema = json.loads((ROOT / "schemas" / "cassette.schema.json").read_text())
+    assert schema["properties"].keys() <= names_on("cassettes.md")
+
+
+def test_every_matcher_is_in_the_page_about_rules() -> None:
+    assert set(OPERATORS) <= names_on("rules.md")
+
+
+def test_every_root_function_and_filter_is_in_the_page_about_expressions() -> None:
+    assert names_on("expressions.md") >= ROOTS | RESULT_ROOTS | ERROR_ROOTS | FILTERS
+    assert all(re.search(rf"`{function}\(", PAGES["expressions.md"]) for function in FUNCTIONS)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_strengths_are_those_of_the_table(operator: str) -> None:
-    (row,) = [
-        line for line in PAGES["cassettes.md"].splitlines() if re.match(rf"\| [^|]*`{operator}`[^|]*\|.*\| \d", line)
-    ]
+    (row,) = [line for line in PAGES["rules.md"].splitlines() if re.match(rf"\| [^|]*`{operator}`[^|]*\|.*\| \d", line)]
     assert row.rstrip(" |").endswith(f"| {OPERATORS[operator].strength}")
 
 
 def test_the_filters_are_all_there_are() -> None:
-    (line,) = re.findall(r"^Filters: (.*?)Except for", PAGES["cassettes.md"], re.MULTILINE | re.DOTALL)
+    (line,) = re.findall(r"^Filters: (.*?)Except for", PAGES["expressions.md"], re.MULTILINE | re.DOTALL)
     assert set(re.findall(r"`(\w+)`", line)) == FILTERS
 
 
 def test_the_handlers_are_all_there_are() -> None:
-    (listed,) = re.findall(r"^Handlers: (.*?)\. Each", PAGES["cassettes.md"], re.MULTILINE | re.DOTALL)
+    (listed,) = re.findall(r"^Handlers: (.*?)\. Each", PAGES["define-operations.md"], re.MULTILINE | re.DOTALL)
     assert re.findall(r"`([\w.]+)`", listed) == sorted(HANDLERS)
 
 

@@ -32,8 +32,8 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "What the bank itself knows of: the documents of the [state](state.md), by collection. Their members have the"
     yield "names of no interface. A dialect says where its requests have what becomes of them ([`request` and"
-    yield "`input`](cassettes.md#requests)), and how its answers tell them ([shapes](cassettes.md#shapes)). Members"
-    yield "with a question mark may be missing, and documents may have more of your own."
+    yield "`input`](define-operations.md#requests)), and how its answers tell them ([shapes](expressions.md#shapes))."
+    yield "Members with a question mark may be missing, and documents may have more of your own."
     there = documents.collections()
     for name in (*(name for name in _ORDER if name in there), *sorted(there - {*_ORDER})):
         yield from _section(name)

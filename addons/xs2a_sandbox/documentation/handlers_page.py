@@ -18,22 +18,23 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "<!-- Made by `documentation/handlers_page.py` from what handlers declare; change it there. -->"
     yield ""
-    yield "The domain logic that [cassettes](cassettes.md#operations) name: what each is told under `with`, which"
-    yield "[inputs](cassettes.md#requests) it takes (with a question mark, where there are any), what else it reads of"
-    yield "the request, what an operation [does](cassettes.md#what-an-operation-does) that has it, which members its"
-    yield "`result` has, and which [errors](errors.md) it raises beside those that any operation can end in. `lint`"
-    yield "refuses what a handler cannot work with. Options in *italics* may be left out; of those with an asterisk the"
-    yield "section [`authorisation`](cassettes.md#authorisation) counts then."
+    yield "The domain logic that [cassettes](define-operations.md#keys-of-an-operation) name: what each is told under"
+    yield "`with`, which [inputs](define-operations.md#requests) it takes (with a question mark, where there are"
+    yield "any), what else it reads of the request, what an operation"
+    yield "[does](define-operations.md#what-an-operation-does) that has it, which members its `result` has, and which"
+    yield "[errors](errors.md) it raises beside those that any operation can end in. `lint` refuses what a handler"
+    yield "cannot work with. Options in *italics* may be left out; of those with an asterisk the section"
+    yield "[`authorisation`](dialect-sections.md#authorisation) counts then."
     for name in sorted(HANDLERS):
         yield from _section(HANDLERS[name])
     yield from ("", "# Actions", "")
-    yield "What [effects](cassettes.md#effects) name with `do`: parts of what handlers do. Their options may hold"
+    yield "What [effects](answers.md#effects) name with `do`: parts of what handlers do. Their options may hold"
     yield "expressions."
     for name in sorted(ACTIONS):
         yield from _section(ACTIONS[name])
     yield from ("", "# Inputs", "")
-    yield "What handlers take of a request. A dialect says under [`request`](cassettes.md#requests) where its requests"
-    yield "have it, an operation under `input`."
+    yield "What handlers take of a request. A dialect says under [`request`](define-operations.md#requests) where its"
+    yield "requests have it, an operation under `input`."
     yield from ("", "| input | |", "|---|---|")
     taken = {input.name: input.doc for handler in {**HANDLERS, **ACTIONS}.values() for input in handler.inputs.values()}
     yield from (f"| `{name}` | {taken[name]} |" for name in sorted(taken))

@@ -19,7 +19,7 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "This page draws the states of authorisations, consents, payments and signing baskets, and lists the events"
     yield "that change them. The sandbox itself works with these tables: its state, its test data and its control"
-    yield "interface have these names, and a [dialect](cassettes.md#states) has its own words for them. Those of"
+    yield "interface have these names, and a [dialect](dialect-sections.md#states) has its own words for them. Those of"
     yield "payments and signing baskets are the codes of ISO 20022. The Berlin Group leaves choices open:"
     yield "[our readings](readings.md) say which we made. If a machine of ours differs, the end of its section"
     yield "lists every difference with its reason, and the arrows that ours lacks (*without*) or has besides (*also*)."
