@@ -25,7 +25,9 @@ def test_something_happens_to_a_payment_and_its_requests_are_listed(browser: Bro
     browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "refused"}, 303)
     page = browser.page(f"/_sandbox/console/bank/payments/{id}")
     assert re.search(r'aria-current="step"><span class="state">RJCT', page)
-    assert re.findall(r"exchanges/(\d+)", page) == ["1", "2"]
+    assert re.findall(r"exchanges/(\d+)", page.partition('class="timeline"')[2]) == ["1", "2"]
+    assert 'initiate-payment</a> → <span class="state">RCVD</span>' in page
+    assert '<li class="past"><span class="state">RCVD' in page
     assert "can happen to it" in browser.page(f"/_sandbox/console/bank/payments/{id}", {"event": "cancel"}, 409)
 
 

@@ -114,6 +114,7 @@ async def document(visit: ConsoleVisit) -> Response:
         machine=machine.name if machine else "",
         states=_states(machine, status) if machine else (),
         status=status,
+        past=_find_past(steps, machine, naming, visit) if machine else (),
         events=_happenings(collection, machine, status) if machine else (),
         user_page=pages[-1] if pages and machine and status not in machine.final else None,
         authorisations=[
@@ -153,6 +154,13 @@ async def _timeline(visit: ConsoleVisit, id: str) -> list[TimelineStep]:
         page = next((href for name, href in links if name in pages and _PAGE.match(href)), None)
         steps.append(TimelineStep(entry, tuple(_reported_states(body, things)), links, page))
     return steps
+
+
+def _find_past(steps: list[TimelineStep], machine: Machine, naming: Naming, visit: ConsoleVisit) -> set[str]:
+    """Return the states that responses have told, in the words of the state machine."""
+    member, words = naming.state.name if naming.state else "", visit.sandbox.banks.default.interface.states
+    told = {state for step in steps for name, state in step.states if name == member}
+    return {state for state in machine.states if words.word(naming.name, state) in told}
 
 
 def _things(visit: ConsoleVisit) -> Things:
