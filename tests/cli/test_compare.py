@@ -278,7 +278,7 @@ def test_the_recording_asks_whether_the_bank_has_moved(bank: Callable[[Change], 
     done = compare(tape, *flags)
     assert done.exit_code == 1, done.output
     assert requests == ["GET /own", "closed"]
-    assert "has the bank moved? The recording was true (of 2026-01-21, " in done.output
+    assert "has the bank changed? The recording was true (of 2026-01-21, " in done.output
     assert "days old)" in done.output
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["against"] == "recording"
@@ -427,7 +427,7 @@ def test_watch_fails_on_new_drift_alone(bank: Callable[[Change], list[str]], tmp
         done = watch(*flags)
         assert done.exit_code == code, done.output
         assert says in done.output
-        assert "has the bank moved?" in done.output
+        assert "has the bank changed?" in done.output
     assert len((tmp_path / "drift/drift.jsonl").read_text().splitlines()) == 6
     elsewhere = watch(*flags, "--history", tmp_path / "other", "--fail-on", "none")
     assert (elsewhere.exit_code, "drift in the first run: 1 new" in elsewhere.output) == (0, True)

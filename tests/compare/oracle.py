@@ -965,26 +965,26 @@ def outcomes(cases: Sequence[Plant | Noise], modes: Sequence[str] = MODES) -> li
 def table() -> str:
     planted, noise = list(plants()), list(noises())
     planted_outcomes, quiet = outcomes(planted), outcomes(noise)
-    both = f"{len(planted)} changes planted into a bank's answers, and {len(noise)} that are none."
     lines = [
-        f"{both} Offline nothing is known of what fluctuates.",
+        f"There are {len(planted)} changes and {len(noise)} examples of noise. Offline, noise that only a second read",
+        "can show is left out.",
         "",
     ]
-    lines += ["| planted | | " + " | ".join(MODES) + " |", "|---|---|" + "---|" * len(MODES)]
+    lines += ["| change | | " + " | ".join(MODES) + " |", "|---|---|" + "---|" * len(MODES)]
     for kind in dict.fromkeys(one.kind for one in planted):
         ones = [one for one in planted_outcomes if one.case.kind == kind]
         lines.append(_row(kind, [[one for one in ones if one.mode == mode] for mode in MODES], _is_told))
     everything = [[one for one in planted_outcomes if one.mode == mode] for mode in MODES]
-    lines.append(_row("**all: told**", everything, _is_told))
+    lines.append(_row("**all: reported**", everything, _is_told))
     lines.append(
         _row("with the right severity", everything, lambda one: one.is_told and one.severity == one.case.severity)
     )  # type: ignore[union-attr]
     lines.append(
-        _row("told in a redacted report as well", everything, lambda one: one.is_told and one.is_redacted_told)
+        _row("reported in a redacted report, too", everything, lambda one: one.is_told and one.is_redacted_told)
     )
-    lines.append(_row("without a word of anything else", everything, lambda one: not one.others))
+    lines.append(_row("without any other difference", everything, lambda one: not one.others))
     lines += ["", "| noise | | " + " | ".join(MODES) + " |", "|---|---|" + "---|" * len(MODES)]
-    for kind in [*dict.fromkeys(one.kind for one in noise), "**all: silent**"]:
+    for kind in [*dict.fromkeys(one.kind for one in noise), "**all: not reported**"]:
         ones = [one for one in quiet if one.case.kind == kind or kind.startswith("**")]
         lines.append(
             _row(kind, [[one for one in ones if one.mode == mode] for mode in MODES], lambda one: not one.others)
@@ -1001,18 +1001,17 @@ def _row(name: str, modes: Sequence[Sequence[Outcome]], counts: Callable[[Outcom
     return f"| {name} | {most} | " + " | ".join(f"{sum(map(counts, ones))} of {len(ones)}" for ones in modes) + " |"
 
 
-BEGIN, END = "## The oracle\n", "\n## In CI\n"
+BEGIN = "## How reliable it is\n"
 
 
 def page(text: str) -> str:
     """The page with the table of this moment."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
+    before, _, _ = text.partition(BEGIN)
     words = (
-        "\n`make compare-oracle` plants changes that its own list says must be told, and noise that must not be, and"
-        " writes this table.\n\n"
+        "\n`make compare-oracle` puts changes and noise into the answers of a bank, counts the differences that\n"
+        "`compare` reports, and writes this section. Changes must be reported; noise must not be reported.\n\n"
     )
-    return before + BEGIN + words + table() + END + after
+    return before + BEGIN + words + table()
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ class Result:
 class Comparison:
     """Remembers what each side calls things. Without a `bank` the recorded answers stand for it.
 
-    Answers one of two questions: is the sandbox wrong, or, `against` the recording, has the bank moved? `follow` lets
+    Answers one of two questions: is the sandbox wrong, or, `against` the recording, has the bank changed? `follow` lets
     the sandbox keep step with the bank; the `payment_user` is waited for. `noise_reads`: how often more a read is sent
     to the bank. `bank_url` and `sandbox_url` are what absolute links of the two begin with; where the recording is held
     against the bank, the latter is the bank's URL of that time. `redact` gives the exchange with its pseudonyms: the

@@ -67,34 +67,41 @@ class Weight:
 
 
 WEIGHTS: dict[Consequence, Weight] = {
-    "status": Weight("high", "Another status: an app goes another way."),
-    "error-code": Weight("high", "Another code of an error: an app tells errors apart by it."),
-    "state": Weight("high", "A state of the bank's that the sandbox's states do not lead to: an app is not prepared."),
-    "required-missing": Weight("high", "The bank lacks what the schema requires: an app reads it without asking."),
-    "link-missing": Weight("high", "The bank lacks a link that the sandbox gives: an app has nowhere to go."),
-    "other-type": Weight("high", "A string and a number, an object and null, JSON and a page: an app cannot read it."),
-    "unknown-enum": Weight("high", "A value that the schema does not list: an app knows no case for it."),
-    "against-schema": Weight("high", "The bank breaks the form that the schema asks for, or that the sandbox keeps"
-                             " where no schema speaks: `21.11.2026`, `12,30`. An app's parser fails."),
-    "unlisted-member": Weight("high", "The bank has a member that the schema forbids: a strict reader refuses it."),
-    "other-sign": Weight("high", "A number with another sign: money goes the other way."),
-    "other-link": Weight("high", "A link that leads elsewhere: an app that follows it does something else."),
+    "status": Weight("high", "A different status: the app takes another path."),
+    "error-code": Weight("high", "A different error code: apps distinguish errors by their code."),
+    "state": Weight("high", "The bank reaches a state that the sandbox's states do not lead to: the app is not"
+                            " prepared for it."),
+    "required-missing": Weight("high", "The bank lacks a member that the schema requires: the app reads it without"
+                                       " checking."),
+    "link-missing": Weight("high", "The bank lacks a link that the sandbox gives: the app cannot continue."),
+    "other-type": Weight("high", "A string and a number, an object and null, JSON and a web page: the app cannot read"
+                                 " it."),
+    "unknown-enum": Weight("high", "A value that the schema does not list: the app has no case for it."),
+    "against-schema": Weight("high", "The bank violates the format that the schema requires or, without a schema, the"
+                                     " format that the sandbox uses: `21.11.2026`, `12,30`. The app's parser fails."),
+    "unlisted-member": Weight("high", "The bank has a member that the schema forbids: a strict parser rejects it."),
+    "other-sign": Weight("high", "A number with a different sign: money goes the other way."),
+    "other-link": Weight("high", "A link to another place: an app that follows it does something else."),
     "other-identifier": Weight("high", "An identifier that stands for something else on the other side."),
-    "order-with-meaning": Weight("high", "Another order of what has one by its schema (`x-order`): an app that"
-                                 " takes the first for the newest is wrong."),
-    "header-with-effect": Weight("high", "A header that clients act on, or that the cassettes have for the"
-                                 " operation, is missing on one side or says something else."),
-    "more": Weight("medium", "The bank says more, and the schema allows it: a tolerant reader passes it by."),
-    "optional-missing": Weight("medium", "The bank lacks what the schema does not require: an app should be prepared."),
-    "null-or-absent": Weight("medium", "Null on one side, nothing on the other: most readers take them for the same."),
-    "known-enum": Weight("medium", "Another value that the schema lists: an app knows it, and goes another way."),
-    "other-currency": Weight("medium", "Another currency: amounts mean something else."),
-    "other-elements": Weight("medium", "Elements more or fewer: most often other data."),
-    "other-value": Weight("medium", "Another text, number or date of the same form: most often other data."),
-    "order": Weight("medium", "The same elements in an order without meaning: only an app that counts on it notices."),
-    "schema": Weight("medium", "Both break the schema in the same way: what passes here passes there, and the schema is"
-                     " wrong."),
-    "header": Weight("low", "A header without effect on clients."),
+    "order-with-meaning": Weight("high", "A different order in a list whose order has a meaning by its schema"
+                                         " (`x-order`): an app that takes the first element for the newest is wrong."),
+    "header-with-effect": Weight("high", "A header that clients act on, or that the cassettes have for the operation,"
+                                         " is missing on one side or has a different value."),
+    "more": Weight("medium", "The bank sends more than the sandbox, and the schema allows it: a tolerant parser"
+                             " ignores it."),
+    "optional-missing": Weight("medium", "The bank lacks a member that the schema does not require: the app should be"
+                                         " prepared for that."),
+    "null-or-absent": Weight("medium", "Null on one side, no member on the other: most parsers treat these the same."),
+    "known-enum": Weight("medium", "A different value from the schema's list: the app knows it, and takes another"
+                                   " path."),
+    "other-currency": Weight("medium", "A different currency: amounts mean something else."),
+    "other-elements": Weight("medium", "More or fewer elements: usually different data."),
+    "other-value": Weight("medium", "A different text, number or date in the same format: usually different data."),
+    "order": Weight("medium", "The same elements in a different order, which has no meaning: it matters only to an"
+                              " app that relies on it."),
+    "schema": Weight("medium", "Both sides violate the schema in the same way: an app that works here works there,"
+                               " and the schema is wrong."),
+    "header": Weight("low", "A header without an effect on clients."),
 }  # fmt: skip
 """The one table of what differences do to an app, the worst first."""
 

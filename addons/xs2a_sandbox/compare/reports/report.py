@@ -158,7 +158,7 @@ class Question:
 
     def __str__(self) -> str:
         if self.against == "recording":
-            return f"has the bank moved? The recording was true ({self._age})"
+            return f"has the bank changed? The recording was true ({self._age})"
         if self.live:
             requests = f", the requests are recorded ({self._age})" if self.recorded else ""
             return f"is the sandbox wrong? The bank is true{requests}"
