@@ -204,7 +204,7 @@ def test_docs_are_opened_in_the_browser_while_a_sandbox_runs(
     assert output("docs", port=port) == f"http://127.0.0.1:{port}/_sandbox/docs/index.md\n"
 
 
-@pytest.mark.parametrize(("page", "begins"), [("docs/lint.md", "# What lint says"), ("handlers", "# Handlers")])
+@pytest.mark.parametrize(("page", "begins"), [("docs/lint.md", "# Lint codes"), ("handlers", "# Handlers")])
 def test_docs_are_shown_where_no_sandbox_runs(page: str, begins: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
