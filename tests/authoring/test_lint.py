@@ -168,3 +168,20 @@ def test_an_authorisation_with_a_page_has_no_problem(tmp_path: Path) -> None:
 def test_names_in_the_section_that_nothing_has_are_found(tmp_path: Path, section: str, expected: str) -> None:
     problems = problems_of(tmp_path, mine=f"cassette: 1\nauthorisation: {section}\n")
     assert [f"{p.line}:{p.column} {p.code}: {p.text}" for p in problems] == [expected]
+
+
+@pytest.mark.parametrize("fault", ["half-json", "wrong-shape", "extra-members", "empty-lists", "no-next-page", "html"])
+def test_content_that_a_fault_spoils_needs_no_schema(tmp_path: Path, fault: str) -> None:
+    case = f"""\
+        cassette: 1
+        rules:
+          - id: spoiled
+            match: {{operation: account-balances}}
+            amend: {{fault: {fault}}}
+            examples:
+              - request:
+                  where: {{account-id: AT459880000010204711}}
+                  headers: {{Consent-ID: 9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911}}
+                expect: {{status: 200}}
+        """
+    assert places_of(problems_of(tmp_path, case=case)) == []

@@ -10,9 +10,11 @@ from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.bank.testdata import Overlay, overlay
 from xs2a_sandbox.bundled import QUIRKS, SCENARIOS, bundled
 from xs2a_sandbox.cassette import Interface, Operation, Rule
+from xs2a_sandbox.cassette.body_faults import BODY_FAULTS
 from xs2a_sandbox.cassette.dialect.layer_files import TESTDATA
 from xs2a_sandbox.cassette.evaluation.expressions import chains
 from xs2a_sandbox.cassette.matchers import Constraint
+from xs2a_sandbox.cassette.model import answers
 from xs2a_sandbox.cassette.things import Act
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.documents.schema_errors import did_you_mean
@@ -258,10 +260,21 @@ def _of_trial(trial: Trial, files: loading.LoadedFiles, interface: Interface) ->
         return
     for complaint in trial.complaints:
         yield owner.origin.problem("example", complaint, place)
-    if interface.quirks:  # what banks say then is not what their schemas say
+    # What banks say then is not what their schemas say.
+    if interface.quirks or _has_spoiled_content(trial, interface):
         return
     if by and trial.response and (wrong := lint_answers.complaint(trial.response, by, interface, files.schemas)):
         yield owner.origin.problem("answer-schema", f"in the answer to this, {wrong}", place)
+
+
+def _has_spoiled_content(trial: Trial, interface: Interface) -> bool:
+    """Tell whether a rule has spoiled the answer's content with a fault."""
+    exchange = trial.exchange
+    ids = (exchange.rule, *exchange.amended) if exchange else ()
+    rules = [rule for id in ids if id and (rule := interface.entry(id))]
+    faults = {answer.fault for rule in rules for _, answer in answers(rule)}
+    faults |= {rule.behaviour.amend.fault for rule in rules if rule.behaviour.amend}
+    return not faults.isdisjoint(BODY_FAULTS)
 
 
 def _is_bundled(owner: Operation | Rule) -> bool:
