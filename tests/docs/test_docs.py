@@ -162,7 +162,7 @@ def test_the_pages_about_cassettes_have_examples_that_run() -> None:
         "expressions.md": 5,
         "define-operations.md": 4,
         "dialect-sections.md": 3,
-        "recipes.md": 11,
+        "recipes.md": 18,
     }
     assert set(CASSETTE_PAGES) <= set(counts)
     for page, count in counts.items():
@@ -269,6 +269,8 @@ def test_it_runs(block: Block, sandboxes: Callable[[str], Served], tmp_path: Pat
     # An error that the bank answers fails the example, too.
     (tmp_path / ".curlrc").write_text("silent\nshow-error\nfail-with-body\n")
     environ = {n: v for n, v in os.environ.items() if not n.lower().endswith("_proxy")} | {"CURL_HOME": str(tmp_path)}
+    # Commands of xs2a-sandbox find the sandbox by these.
+    environ |= {"XS2A_SANDBOX_PORT": addresses["direct"].rpartition(":")[2], "XS2A_SANDBOX_CONFDIR": str(confdir)}
     environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", os.defpath)])
     done = subprocess.run(
         [*shell, here(block.text)], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=3 * DEADLINE
