@@ -1,0 +1,101 @@
+"""The error texts on the page of troubleshooting are those of the code."""
+
+import errno
+import logging
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from xs2a_sandbox import Client, UserMistake
+from xs2a_sandbox.config.real_bank import RealBank, unknown_host
+from xs2a_sandbox.doors.door import no_port
+from xs2a_sandbox.doors.proxy_log import warn_of_handshake, warn_of_leaving
+from xs2a_sandbox.errors import check_system
+from xs2a_sandbox.http.messages import Request
+from xs2a_sandbox.http.own_path import hint
+from xs2a_sandbox.state.sqlite import SqliteStore
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
+CA_FILE = Path("/home/you/.xs2a-sandbox/mitmproxy-ca-cert.pem")
+
+
+def test_a_port_in_use() -> None:
+    text = str(no_port("127.0.0.1", 8081, "--port", OSError(errno.EADDRINUSE, "")))
+    assert f"\nError: {text}\n" in PAGE
+
+
+def test_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "win32")
+    with pytest.raises(UserMistake) as caught:
+        check_system()
+    assert f"\nError: {caught.value}\n" in PAGE
+
+
+def test_a_state_file_of_another_format(tmp_path: Path) -> None:
+    file = tmp_path / "state.db"
+    SqliteStore(file).close()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("pragma user_version = 2")
+    with pytest.raises(UserMistake) as caught:
+        SqliteStore(file)
+    assert f"\nError: {str(caught.value).replace(str(tmp_path), '/home/you/.xs2a-sandbox')}\n" in PAGE
+
+
+def test_no_sandbox_runs() -> None:
+    url = "http://127.0.0.1:1"
+    with pytest.raises(UserMistake) as caught:
+        Client(url, token="x").clock()
+    assert f"\nError: {str(caught.value).replace(url, 'http://127.0.0.1:8081')}\n" in PAGE
+
+
+@pytest.mark.parametrize(
+    ("warn", "shown"),
+    [
+        (lambda: warn_of_handshake("the client at 127.0.0.1:47520", "bank.example", "alert unknown ca", CA_FILE), None),
+        (lambda: warn_of_leaving("the client", None, CA_FILE), "left in the middle of the TLS handshake"),
+    ],
+)
+def test_a_client_that_does_not_trust(
+    warn: Callable[[], None], shown: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        warn()
+    (message,) = caplog.messages
+    assert (shown or f"\nwarning {message}\n") in PAGE
+    assert not shown or shown in message
+
+
+def test_a_page_of_the_sandbox_through_the_proxy() -> None:
+    assert f"\n{hint(Request('GET', '/_sandbox/state', door='proxy'))}\n" in PAGE
+
+
+def test_another_host_than_the_banks() -> None:
+    request = Request("GET", "/v1/accounts", scheme="http", host="api.other.example", door="proxy")
+    error = unknown_host(request, RealBank(url="https://api.bank.example/psd2"))
+    assert f"\n{error.values['hint']}\n" in PAGE
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("features/console/console.py", "This link is over or was used before. A fresh one:"),
+        ("features/console/console.py", "A link signs in; this command prints one:"),
+        ("cli/serve/announcement.py", "in memory, gone when the sandbox stops"),
+        ("doors/door.py", "this proxy asks for the user name and password of --proxy-auth"),
+        ("control/access.py", "is not this sandbox: use localhost, or the host of --host or --public-url"),
+        ("control/client.py", "does not accept the admin token"),
+        ("state/sqlite.py", "is another program's database"),
+        ("recording/replay.py", "was redacted with another key"),
+        ("upstream/failures.py", "it asks for a client certificate: `client_cert`"),
+        ("upstream/failures.py", "; name the CA that issued it: `ca`"),
+        ("upstream/failures.py", "its name is not known"),
+        ("upstream/failures.py", "connect timeout: no connection within"),
+    ],
+)
+def test_other_texts(file: str, text: str) -> None:
+    assert text in (ROOT / "addons" / "xs2a_sandbox" / file).read_text()
+    assert text in PAGE
