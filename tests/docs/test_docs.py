@@ -484,6 +484,7 @@ OTHERS = {
     "--cacert": "curl",
     "--cert": "curl",
     "--data-binary": "curl",
+    "--enable-browser-proxying": "WireMock",
     "--from-file": "kubectl",
     "--from-literal": "kubectl",
     "--key": "curl",
