@@ -125,7 +125,7 @@ def test_every_kind_is_in_the_documentation() -> None:
     page = (Path(__file__).parents[2] / "docs" / "certificates.md").read_text()
 
     for mistake in MISTAKES.values():
-        flag = f"`--{mistake.name}`" if mistake.has_key else f"`{mistake.name}`, in the zoo alone"
+        flag = f"`--{mistake.name}`" if mistake.has_key else f"`{mistake.name}`, in the zoo only"
         assert f"| {flag} | {mistake.doc} |" in page
 
 

@@ -68,7 +68,7 @@ def _some_text(context: click.Context, parameter: click.Parameter, value: str) -
 def _add_wrong_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Adds a flag for each kind of bad certificate that has a key."""
     for mistake in reversed([mistaken for mistaken in MISTAKES.values() if mistaken.has_key]):
-        text = f"Bad ones: each {mistake.doc}."
+        text = f"Write a bad certificate: one {mistake.doc}."
         command = click.option(f"--{mistake.name}", "wrong", flag_value=mistake.name, default=None, help=text)(command)
     return command
 
