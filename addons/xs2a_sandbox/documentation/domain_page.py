@@ -1,4 +1,4 @@
-"""docs/domain.md, made of the schemas of the state's documents."""
+"""Generate docs/domain.md from the schemas of the state's documents."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,11 +17,11 @@ _ORDER = (
     "baskets",
     "authorisations",
 )
-"""Those that are read first."""
+"""The collections that the page shows first."""
 
 
 def page() -> str:
-    """docs/domain.md."""
+    """Return the text of docs/domain.md."""
     return "\n".join(_lines())
 
 
@@ -30,10 +30,10 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "<!-- Made by `documentation/domain_page.py` from `schemas/state/`; change it there. -->"
     yield ""
-    yield "What the bank itself knows of: the documents of the [state](state.md), by collection. Their members have the"
-    yield "names of no interface. A dialect says where its requests have what becomes of them ([`request` and"
-    yield "`input`](define-operations.md#requests)), and how its answers tell them ([shapes](expressions.md#shapes))."
-    yield "Members with a question mark may be missing, and documents may have more of your own."
+    yield "The domain is the bank's own data: the documents of the [state](state.md), by collection. Their members have"
+    yield "neutral names that do not belong to any interface. A dialect maps its requests to them ([`request` and"
+    yield "`input`](cassettes.md#requests)), and maps them to its responses ([shapes](cassettes.md#shapes)). Members"
+    yield "with a question mark are optional. Documents may also have members of your own."
     there = documents.collections()
     for name in (*(name for name in _ORDER if name in there), *sorted(there - {*_ORDER})):
         yield from _section(name)
@@ -70,11 +70,11 @@ def _type(node: Node) -> str:
 def _meaning(written: Mapping[str, Any], node: Node) -> str:
     text: str = written.get("description") or node.resolve().schema.get("description") or ""
     names = ", ".join(f"`{name}`" for name in _members(node))
-    return f"{text}{f' Its members: {names}.' if names else ''}".replace("|", "\\|")
+    return f"{text}{f' Members: {names}.' if names else ''}".replace("|", "\\|")
 
 
 def _members(node: Node) -> list[str]:
-    """The names of its own members, or of those of its entries."""
+    """Return the names of the members of an object, or of the entries of an array."""
     node = node.resolve()
     if "items" in node.schema:
         return _members(node.at(node.schema["items"]))

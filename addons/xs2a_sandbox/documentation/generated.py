@@ -1,4 +1,4 @@
-"""The pages of the documentation that are made of what runs; no file holds them."""
+"""The pages of the documentation that are generated from code; they are in no file."""
 
 from collections.abc import Callable, Mapping
 

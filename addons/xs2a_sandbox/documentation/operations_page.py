@@ -1,4 +1,4 @@
-"""docs/operations.md, the operations of the documented dialects."""
+"""Generate docs/operations.md from the operations of the documented dialects."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -11,7 +11,7 @@ DIALECTS = ("xs2a-1.84", "berlin-group-1.3")
 
 
 def page() -> str:
-    """docs/operations.md."""
+    """Return the text of docs/operations.md."""
     return "\n".join(_lines())
 
 
@@ -20,9 +20,10 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "<!-- Made by `documentation/operations_page.py` from the cassettes; change it there. -->"
     yield ""
-    yield "The operations of each [dialect](dialects.md): the name that rules, the journal and `explain` call each by,"
-    yield "and the [errors](errors.md) that it can end in. Parameters and bodies of the documented interface are in"
-    yield "an [OpenAPI file](openapi.yaml)."
+    yield "This page lists the operations of each [dialect](dialects.md). *operation* is the name of the operation in"
+    yield "rules, in the journal and in `explain`; *responses* are its successful statuses; *errors* are the"
+    yield "[errors](errors.md) that it can return. Parameters and bodies of the documented interface are in an [OpenAPI"
+    yield "file](openapi.yaml)."
     for dialect in DIALECTS:
         yield from _dialect(dialect)
     yield ""
@@ -35,9 +36,9 @@ def _dialect(dialect: str) -> Iterator[str]:
         for operation in interface.bank.operations.values()
     ]
     everywhere = set.intersection(*(set(errors) for *_, (_, errors) in operations))
-    yield from ("", f"## {dialect}", "", f"Any operation: {_list(sorted(everywhere))}.")
+    yield from ("", f"## {dialect}", "", f"Every operation can return: {_list(sorted(everywhere))}.")
     for title, titled in groupby(sorted(operations, key=itemgetter(0)), key=itemgetter(0)):
-        yield from ("", f"### {title}", "", "| request | operation | answers | errors |", "|---|---|---|---|")
+        yield from ("", f"### {title}", "", "| request | operation | responses | errors |", "|---|---|---|---|")
         for _, operation, (answers, errors) in titled:
             request = f"{operation.method} {operation.pattern.text}"
             listed_errors = _list([error for error in errors if error not in everywhere])
@@ -45,7 +46,7 @@ def _dialect(dialect: str) -> Iterator[str]:
 
 
 def _endings(interface: Writer, operation: Operation) -> tuple[list[int], list[tuple[int, str]]]:
-    """Statuses that succeed; status and name of each error."""
+    """Return the successful statuses, and status and name of each error."""
     endings = {ending[:2] for _, _, listed in paths_of(operation) for ending in interface.endings(operation, listed)}
     names = interface.bank.errors
     succeeding = sorted({status for status, name in endings if name not in names})

@@ -1,4 +1,4 @@
-"""docs/states.md, drawn from the states of the domain."""
+"""Generate docs/states.md from the state machines of the domain."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from xs2a_sandbox.documentation.operations_page import DIALECTS
 
 
 def page() -> str:
-    """docs/states.md."""
+    """Return the text of docs/states.md."""
     return "\n".join(_lines())
 
 
@@ -17,12 +17,13 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "<!-- Made from `bank/domain/lifecycle.py`; change it there. -->"
     yield ""
-    yield "This page draws the states of authorisations, consents, payments and signing baskets, and lists the events"
-    yield "that change them. The sandbox itself works with these tables: its state, its test data and its control"
-    yield "interface have these names, and a [dialect](dialect-sections.md#states) has its own words for them. Those of"
-    yield "payments and signing baskets are the codes of ISO 20022. The Berlin Group leaves choices open:"
-    yield "[our readings](readings.md) say which we made. If a machine of ours differs, the end of its section"
-    yield "lists every difference with its reason, and the arrows that ours lacks (*without*) or has besides (*also*)."
+    yield "This page shows the states of authorisations, consents, payments, mandates and signing baskets, and the"
+    yield "events that change them. The sandbox itself works with these tables. Its state, its test data and its"
+    yield "control interface use these names; a [dialect](cassettes.md#states) maps them to its own words. The states of"
+    yield "payments and signing baskets are the codes of ISO 20022. Where the Berlin Group leaves choices open, [our"
+    yield "readings](readings.md) describe our choice. If a state machine differs from the Berlin Group's, the end of"
+    yield "its section lists the differences with their reasons, and the arrows that it lacks (*without*) or adds"
+    yield "(*also*)."
     for machine in MACHINES:
         yield from _section(machine)
     yield ""
@@ -34,19 +35,15 @@ def _section(machine: Machine) -> Iterator[str]:
         for state in t.states:
             yield f"    {_ends(state)} --> {_ends(t.to)}: {t.event}"
     yield from (f"    {state} --> [*]" for state in sorted(machine.final))
-    yield from ("```", "", "| from | what happens | to |", "|---|---|---|")
+    yield from ("```", "", "| from | event | to |", "|---|---|---|")
     for t in machine.transitions:
         states = ", ".join(_code(state) for state in t.states)
         yield f"| {states} | {t.event} | {_code(t.to)} |"
     finals = ", ".join(f"`{state}`" for state in sorted(machine.final))
     yield from _words(machine)
-    yield from (
-        "",
-        f"Final: {finals}.",
-        "",
-        f"### {machine.title}: deviations from the Berlin Group's state machine",
-        "",
-    )
+    yield from ("", f"Final states: {finals}.")
+    if machine.deviations:
+        yield from ("", f"### {machine.title}: deviations from the Berlin Group's state machine", "")
     for deviation in machine.deviations:
         less = ", ".join(f"{_code(a)} → {_code(b)}" for a, b in sorted(deviation.less))
         more = ", ".join(f"{_code(a)} → {_code(b)}" for a, b in sorted(deviation.more))
@@ -55,7 +52,7 @@ def _section(machine: Machine) -> Iterator[str]:
 
 
 def _words(machine: Machine) -> Iterator[str]:
-    """What the bundled dialects call the states, where any of them has words of its own."""
+    """List the names of the states in the bundled dialects, if any of them has names of its own."""
     words = {dialect: writer(dialect).bank.states.words.get(machine.name, {}) for dialect in DIALECTS}
     if any(words.values()):
         yield from ("", f"| state | {' | '.join(words)} |", f"|---|{'---|' * len(words)}")

@@ -100,19 +100,22 @@ SCA = _machine(
     (_OPEN + " unconfirmed", "fail", "failed"),
     deviations=(
         _deviation(
-            "A start that brings the password is two arrows in one request: the start, and what the password does.",
+            "If the request that starts an authorisation has the password, it takes two arrows at once: the start, "
+            "and then the arrow of the password.",
             less="none>authenticated|challenged",
         ),
         _deviation(
-            "Decoupled, there is no method to choose: the question is pushed as soon as the customer is known.",
+            "With the decoupled approach there is no method to choose: the bank asks in the customer's app as soon "
+            "as the customer is known.",
             less="challenged>deciding",
         ),
         _deviation(
-            "The authorisation is `deciding` when the page is opened, and asks for the password afterwards.",
+            "The authorisation becomes `deciding` when the page is opened, and the page asks for the password "
+            "afterwards.",
             more="deciding>authenticated|challenged|exempted",
         ),
         _deviation(
-            "On that page the one-time password comes before the confirmation code.",
+            "On this page the customer enters the one-time password before the app gets the confirmation code.",
             more="challenged>unconfirmed",
         ),
     ),
@@ -136,10 +139,10 @@ CONSENT = _machine(
     deviations=(
         _deviation("A consent that nobody has authorised expires, too.", more="awaiting|partly>expired"),
         _deviation(
-            "DELETE removes, unless a dialect keeps the consent as `revoked`: afterwards it is unknown.",
+            "DELETE removes the consent, so it is unknown afterwards, unless the dialect keeps it as `revoked`.",
             more="awaiting|partly|authorised|rejected|expired>removed",
         ),
-        _deviation("A consent that is not recurring expires when it has been used once, where a dialect says so."),
+        _deviation("In some dialects a consent that is not recurring expires after it has been used once."),
     ),
 )
 
@@ -162,25 +165,25 @@ PAYMENT = _machine(
     ("ACTC PDNG", "cancellation authorised", "CANC"),
     deviations=(
         _deviation(
-            "Whether there are funds is decided when the payment is initiated, once and for all: there is no `ACFC`.",
+            "The bank checks the funds only once, when the payment is initiated, so there is no `ACFC`.",
             less="RCVD|ACTC>ACFC ACFC>ACSP|RJCT ACTC>RJCT",
         ),
         _deviation(
-            "A payment for today executes at once; `ACTC` is for later days and for periodic payments.",
+            "A payment for today is executed at once; `ACTC` is for later days and for periodic payments.",
             more="RCVD|PATC>ACSP",
         ),
         _deviation(
-            "`ACSP` is as far as a payment goes; where the dialect says so (`executed`), it goes on at once. There is "
-            "no `ACCP` before it.",
+            "Payments end in `ACSP`, unless the dialect sets a later state with `executed`, which they then reach "
+            "at once. There is no `ACCP` before it.",
             less="ACCP>ACSP",
             more="ACSP>ACSC|ACCC",
         ),
         _deviation(
-            "`PDNG` is only found in the test data, and stays until its cancellation is authorised.",
+            "Only payments of the test data are `PDNG`. They stay so until their cancellation is authorised.",
             less="RCVD>PDNG PDNG>ACSP|ACSC|ACCC",
         ),
-        _deviation("What executes cannot be cancelled, periodic payments included.", less="ACSP>CANC"),
-        _deviation("The second of two signatories can refuse, too.", more="PATC>RJCT"),
+        _deviation("A payment in execution cannot be cancelled, even if it is periodic.", less="ACSP>CANC"),
+        _deviation("The second of two signatories can also refuse.", more="PATC>RJCT"),
     ),
 )
 
@@ -194,8 +197,8 @@ BASKET = _machine(
     ("RCVD PATC", "refused", "RJCT"),
     ("RCVD", "delete", "CANC"),
     deviations=(
-        _deviation("The second of two signatories can refuse, too.", more="PATC>RJCT"),
-        _deviation("`ACTC` is as far as a basket goes; what its members do afterwards is theirs."),
+        _deviation("The second of two signatories can also refuse.", more="PATC>RJCT"),
+        _deviation("A basket ends in `ACTC`; its members change on their own afterwards."),
     ),
 )
 

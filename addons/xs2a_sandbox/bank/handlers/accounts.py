@@ -40,8 +40,8 @@ _PAGES = ("first", "previous", "next", "last")
 _PAGED = (LISTS, DATE_FROM, DATE_TO, WITH_BALANCES, PAGE_SIZE)
 """What the address of another page repeats."""
 SHOWN_AT_ONCE = Option(
-    "How many booked entries are shown at once where the request does not say it, null for all; `pages.next` is then "
-    "the address of the next page.",
+    "The number of booked entries per page if the request does not set it; null for all entries on one page. "
+    "`pages.next` is then the address of the next page.",
     {"type": ["integer", "null"], "minimum": 1},
     takes=(PAGE,),
 )
@@ -49,46 +49,51 @@ _RECENT = 90
 """The days of entries that are shown without a fresh authorisation; one lasts twice as long (RTS on SCA, 10a)."""
 RIGHTS = {
     "rights": Option(
-        "Only what the consent is for is shown: no balances without the right to them, no transactions without theirs, "
-        "and an account by itself only if the consent is for more than the list.",
+        "Whether to show only the data that the consent covers: balances and transactions only with the right to "
+        "them, and a single account only if the consent covers more than the list of accounts.",
         {"type": "boolean"},
         default=False,
     ),
     "one_off": Option(
-        "A consent that is not recurring lets each address be read once; then it has expired.",
+        "Whether a consent that is not recurring allows only one read of each address. The second read expires the "
+        "consent.",
         {"type": "boolean"},
         default=False,
     ),
     "validity": Option(
-        "The customer's authorisation of a consent lasts `sca_days`; entries older than `history_days` are "
-        "shown for `history_minutes` after it alone; else the setting `checks` says so.",
+        "Whether the customer's authorisation of a consent lasts only `sca_days`, and entries older than "
+        "`history_days` are shown only for `history_minutes` after the authorisation. If false, the setting "
+        "`checks` decides.",
         {"type": "boolean"},
         default=False,
     ),
     "sca_days": Option(
-        "Days that the customer's authorisation lasts, with `validity`.",
+        "With `validity`: the number of days for which the customer's authorisation lasts.",
         {"type": "integer", "minimum": 1},
         default=2 * _RECENT,
     ),
     "frequency": Option(
-        "The consent is used up after its `frequency` of accesses a day to a path without the customer, one that has "
-        "none after so many; else the setting `checks` alone says so.",
+        "Whether the `frequency` of a consent limits the accesses a day to a path without the customer. A number is "
+        "also the limit for consents without a `frequency`. If false, the setting `checks` decides.",
         {"type": ["boolean", "integer"], "minimum": 1},
         default=False,
     ),
 }
 HISTORY = {
     "history_days": Option(
-        "Days of which entries are always shown, with `validity`.", {"type": "integer", "minimum": 0}, default=_RECENT
+        "With `validity`: the number of days whose entries are always shown.",
+        {"type": "integer", "minimum": 0},
+        default=_RECENT,
     ),
     "history_minutes": Option(
-        "Minutes after the customer's authorisation in which older ones are shown, too, with `validity`.",
+        "With `validity`: the number of minutes after the customer's authorisation during which older entries are "
+        "shown, too.",
         {"type": "integer", "minimum": 0},
         default=60,
     ),
 }
 HOLDS = Option(
-    "The list that pending entries are shown in: their own, or that of the booked ones.",
+    "The list that shows pending entries: their own list, or the list of booked entries.",
     {"enum": ["pending", "booked"]},
     default="pending",
 )
@@ -97,8 +102,8 @@ _FOLLOWED = ("details", "balances", "entries")
 _UNSAID = ("psuId", "signatories", "balances", "entries")
 """What an account holds besides what is said of it."""
 FORMATS = Option(
-    "By media type, what else a TPP may ask for with `Accept`: `camt` (camt.053, or camt.052 where pending entries "
-    "are shown) or `mt940`. The result is then the `statement` in this `media` type.",
+    "Further formats that an app can request with `Accept`, by media type: `camt` (camt.053, or camt.052 if pending "
+    "entries are shown) or `mt940`. The result is then the `statement` in this `media` type.",
     {"type": "object", "additionalProperties": {"enum": list(statements.FORMATS)}},
     deeds=deeds("headers.accept", "format-not-offered"),
 )
@@ -110,7 +115,7 @@ UNUSABLE = "access-exceeded consent-expired consent-invalid consent-unknown form
 
 def lists_option(*names: str) -> Option:
     return Option(
-        "By what the request asks for, the lists that are shown; the others are null.",
+        "The lists that are shown for each value of the input `lists`; the other lists are null.",
         {
             "type": "object",
             "minProperties": 1,
@@ -121,7 +126,7 @@ def lists_option(*names: str) -> Option:
 
 
 REFUSED = Option(
-    "Lists that the request cannot ask for: what would show one of them is refused.",
+    "Lists that a request cannot ask for. Values of the input `lists` that would show one of them are refused.",
     {"type": "array", "items": {"enum": ["pending", "information"]}},
     default=(),
 )
@@ -135,7 +140,7 @@ REFUSED = Option(
     options=RIGHTS,
 )
 def list_accounts(call: Call) -> dict[str, Any]:
-    """The accounts that the consent covers."""
+    """List the accounts that the consent covers."""
     consent = find_usable_consent(call)
     return {
         "accounts": [
@@ -154,7 +159,7 @@ def list_accounts(call: Call) -> dict[str, Any]:
     options=RIGHTS,
 )
 def read(call: Call) -> dict[str, Any]:
-    """One account."""
+    """Read one account."""
     consent, account = _find_covered(call, "details")
     return {"account": _describe(call, consent, account, call.self_path)}
 
@@ -167,7 +172,7 @@ def read(call: Call) -> dict[str, Any]:
     options=RIGHTS,
 )
 def balances(call: Call) -> dict[str, Any]:
-    """An account's balances, with what the session's payments have moved."""
+    """List an account's balances, including changes by the session's payments."""
     _, account = _find_covered(call, "balances")
     return {"account": identify(account), "balances": _balances(call, account)}
 
@@ -199,9 +204,9 @@ def balances(call: Call) -> dict[str, Any]:
     },
 )
 def transactions(call: Call) -> dict[str, Any]:
-    """An account's entries in lists, by their booking date; its balances, where they are asked for.
+    """List an account's entries by booking date, and its balances if the request asks for them.
 
-    `page` has the numbers of pages, and `pages` their addresses, where there are such pages.
+    `page` has the numbers of pages, and `pages` their addresses, if such pages exist.
     """
     media = statements.media_of(call, call.options.get("formats") or {})
     consent, account = _find_covered(call, "entries", counts=not _is_further(call))
@@ -237,7 +242,7 @@ def transactions(call: Call) -> dict[str, Any]:
     options=RIGHTS,
 )
 def transaction(call: Call) -> dict[str, Any]:
-    """One entry, whichever list it is in."""
+    """Read one entry, whichever list it is in."""
     _, account = _find_covered(call, "entries")
     id = call.need("entry")
     for entries in _entries(call, account).values():

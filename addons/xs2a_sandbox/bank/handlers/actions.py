@@ -43,15 +43,15 @@ _SHOWN = " ".join(name for name in RESULT.split() if name != "self")
     returns=_SHOWN,
     options={
         "family": Option(
-            "What is authorised.",
+            "The kind of resource that is authorised.",
             {"enum": list(_SIGNED)},
             required=True,
             choices={name: deeds("", unknown_error(family)) for name, family in _SIGNED.items()},
         ),
-        "id": Option("Its id in the state.", _ID, required=True),
+        "id": Option("The id of the resource in the state.", _ID, required=True),
         "implicit": Option(
-            "It begins with its resource: not where the TPP wants it apart, or several customers must sign; then the "
-            "result is null.",
+            "Whether the authorisation begins together with its resource. If the app wants to start it separately, "
+            "or several customers must sign, it does not begin, and the result is null.",
             {"type": "boolean"},
             default=False,
         ),
@@ -59,7 +59,7 @@ _SHOWN = " ".join(name for name in RESULT.split() if name != "self")
     },
 )
 def begin_authorisation(call: Call) -> dict[str, Any] | None:
-    """A new authorisation of a consent, payment, cancellation or basket that is in the state."""
+    """Start an authorisation of a consent, payment, cancellation or basket in the state."""
     family, id = FAMILIES[call.options["family"]], as_kept(call.options["id"])
     _resource(call, family, id)
     if not call.options["implicit"]:
@@ -75,7 +75,10 @@ def begin_authorisation(call: Call) -> dict[str, Any] | None:
     options={"id": Option("The id of the authorisation.", _ID, required=True)},
 )
 def succeed_authorisation(call: Call) -> dict[str, Any]:
-    """The customer has approved: what is authorised moves on, once everybody who must sign has signed."""
+    """Approve an authorisation as the customer.
+
+    Its resource is authorised once everybody has signed who must sign.
+    """
     id, authorisation = _authorisation(call)
     return _result(call, id, succeed(call, id, authorisation))
 
@@ -87,7 +90,7 @@ def succeed_authorisation(call: Call) -> dict[str, Any]:
     options={"id": Option("The id of the authorisation.", _ID, required=True)},
 )
 def fail_authorisation(call: Call) -> dict[str, Any]:
-    """The customer has declined: what is authorised is refused, but for a cancellation."""
+    """Decline an authorisation as the customer. Its resource is refused, except for a cancellation."""
     id, authorisation = _authorisation(call)
     return _result(call, id, fail(call, id, authorisation))
 
@@ -100,16 +103,15 @@ def _mover(family: Family) -> Handler:
             raise status_invalid(family.machine.name, id, resource)
         return {"status": status_of(_resource(call, family, id))}
 
-    run.__doc__ = (
-        f"The {family.name} after an event of [its states](states.md#{family.machine.title.lower().replace(' ', '-')})."
-    )
+    anchor = family.machine.title.lower().replace(" ", "-")
+    run.__doc__ = f"Apply an event of [its states](states.md#{anchor}) to a {family.name}."
     return action(
         f"move-{family.name}",
         raises=f"{unknown_error(family)} status-invalid",
         returns="status",
         options={
             "id": Option(f"The id of the {family.name}.", _ID, required=True),
-            "event": Option("What happens.", {"enum": _events(family.machine)}, required=True),
+            "event": Option("The event.", {"enum": _events(family.machine)}, required=True),
         },
     )(run)
 

@@ -35,57 +35,62 @@ APPROACHES = (REDIRECT, EMBEDDED, DECOUPLED, OAUTH)
 
 APPROACH_OPTIONS = {
     "sca": Option(
-        "The approach where nobody has a wish, or the wishes contradict each other.",
+        "The approach if the request states no preference, or contradictory ones.",
         {"enum": list(APPROACHES)},
         section=SECTION,
         default=REDIRECT,
     ),
     "expires_after": Option(
-        "Seconds until an authorisation that nobody finishes has failed.",
+        "The number of seconds after which an unfinished authorisation fails.",
         {"type": "integer", "minimum": 0},
         section=SECTION,
         default=86400,
     ),
     "decides_after": Option(
-        "Seconds until the customer's app confirms a decoupled one by itself, null for never.",
+        "The number of seconds after which the customer's app approves a decoupled authorisation by itself; null "
+        "for never.",
         {"type": ["integer", "null"], "minimum": 0},
         section=SECTION,
     ),
     "confirmation": Option(
-        "After a redirect the TPP has to confirm with a code.", {"type": "boolean"}, section=SECTION, default=False
+        "Whether the app has to send a confirmation code after a redirect.",
+        {"type": "boolean"},
+        section=SECTION,
+        default=False,
     ),
 }
 """How an authorisation begins, by the section `authorisation`; what a handler is told counts more."""
 HABITS = {
     "approaches": Option(
-        "The approaches that there are, whatever anybody wishes.",
+        "The approaches that the bank offers, whatever the app prefers.",
         {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"enum": list(APPROACHES)}},
         section=SECTION,
         default=APPROACHES,
     ),
     "attempts": Option(
-        "How many wrong passwords and codes there may be, the last of which fails the authorisation.",
+        "The number of wrong passwords and codes after which the authorisation fails.",
         {"type": "integer", "minimum": 1},
         section=SECTION,
         default=3,
     ),
     "without_method": Option(
-        "How the right password of a customer without a method ends: the authorisation is exempted or finalised and "
-        "the resource goes on, or it is refused as `method-unknown` and has failed.",
+        "What happens after the right password of a customer without a method. The authorisation becomes exempted "
+        "or finalised, and its resource is authorised; or the error is `method-unknown`, and the authorisation "
+        "fails.",
         {"enum": ["exempted", "finalised", "refused"]},
         section=SECTION,
         default="exempted",
         choices={"refused": deeds("", "method-unknown")},
     ),
     "encrypted_passwords": Option(
-        "An encrypted password is taken for right, whatever it is: nobody here has the key to it.",
+        "Whether the bank accepts every encrypted password as right. The sandbox has no key to decrypt it.",
         {"type": "boolean"},
         section=SECTION,
         default=False,
     ),
     "authorisation_ids": replace(form("authorisations"), section=SECTION),
     "code_expires_after": Option(
-        "By OAuth: seconds until the code that a customer brings back can no longer be exchanged for a token.",
+        "With OAuth: the number of seconds during which the app can exchange the customer's code for a token.",
         {"type": "integer", "minimum": 0},
         section=SECTION,
         default=60,
@@ -95,7 +100,8 @@ HABITS = {
 DEFAULTS: Mapping[str, Any] = {name: option.default for name, option in (APPROACH_OPTIONS | HABITS).items()}
 WHETHER_APART = {
     "apart": Option(
-        "The TPP may want to start the authorisation itself (`prefers_explicit`); else that is not heeded.",
+        "Whether the app can choose to start the authorisation itself (`prefers_explicit`). If false, that input is "
+        "ignored.",
         {"type": "boolean"},
         default=True,
     )

@@ -78,7 +78,11 @@ _BY_FAMILY = {
     "basket": deeds("", "basket-unknown"),
     "mandate": deeds("", "mandate-unknown"),
 }
-FAMILY = {"family": Option("What is authorised.", {"enum": list(_BY_FAMILY)}, required=True, choices=_BY_FAMILY)}
+FAMILY = {
+    "family": Option(
+        "The kind of resource that is authorised.", {"enum": list(_BY_FAMILY)}, required=True, choices=_BY_FAMILY
+    )
+}
 _OF_FAMILY = (CONSENT, PAYMENT, SERVICE, PRODUCT, BASKET, MANDATE)
 """What names that which is authorised."""
 _AUTHENTICATE = (CREDENTIALS, PASSWORD, ENCRYPTED_PASSWORD)
@@ -97,7 +101,10 @@ type Step = tuple[Input, ...]
     options=FAMILY | {name: replace(option, in_rules=True) for name, option in (APPROACH_OPTIONS | HABITS).items()},
 )
 def start(call: Call) -> dict[str, Any]:
-    """A new authorisation, with its first step if the request holds one; `next` are the steps that can follow."""
+    """Start an authorisation, and take its first step if the request contains one.
+
+    `next` has the steps that can follow.
+    """
     family = FAMILIES[call.options["family"]]
     id, resource = LOADERS[family.name](call)
     check_startable(call, family, id, resource)
@@ -110,7 +117,7 @@ def start(call: Call) -> dict[str, Any]:
 
 @handler("authorisations.list", takes=_OF_FAMILY, returns="ids", options=FAMILY)
 def list_ids(call: Call) -> dict[str, Any]:
-    """The ids of all authorisations of a resource."""
+    """List the ids of all authorisations of a resource."""
     family = FAMILIES[call.options["family"]]
     _, resource = LOADERS[family.name](call)
     return {"ids": list(resource.get(family.listed, ()))}
@@ -124,7 +131,7 @@ def list_ids(call: Call) -> dict[str, Any]:
     options=FAMILY,
 )
 def read(call: Call) -> dict[str, Any]:
-    """An authorisation as it is now."""
+    """Read an authorisation."""
     id, authorisation = _find_addressed(call)
     return result(call, id, authorisation, call.self_path)
 
@@ -138,7 +145,10 @@ def read(call: Call) -> dict[str, Any]:
     options=FAMILY | {name: replace(option, in_rules=True) for name, option in APPROACH_OPTIONS.items()},
 )
 def update(call: Call) -> dict[str, Any]:
-    """The next step. A wrong password, code or one-time password counts, and the last of `attempts` fails for good."""
+    """Take the next step of an authorisation.
+
+    Every wrong password, code or one-time password counts; the last of `attempts` ends the authorisation.
+    """
     id, authorisation = _find_addressed(call)
     if authorisation["status"] in SCA.final:
         raise status_invalid("authorisation", id, authorisation)

@@ -23,12 +23,15 @@ _MEMBERS = (("payments", "payment"), ("consents", "consent"))
     raises="format-error member-unknown reference-status-invalid",
     returns="id status self approach next",
     options={
-        "most": Option("How many members a basket may have.", {"type": "integer", "minimum": 1}, required=True),
+        "most": Option("The maximum number of members of a basket.", {"type": "integer", "minimum": 1}, required=True),
         "ids": form("baskets"),
     },
 )
 def create(call: Call) -> dict[str, Any]:
-    """A new basket of payments and consents that nobody has authorised yet; `next` is how that starts."""
+    """Create a basket of payments and consents that nobody has authorised yet.
+
+    `next` has the steps that start its authorisation.
+    """
     listed_ids = {listed: call.take(listed) or () for listed, _ in _MEMBERS}
     pairs = [(listed, position) for listed, ids in listed_ids.items() for position, _ in enumerate(ids)]
     if not pairs:
@@ -61,14 +64,14 @@ def create(call: Call) -> dict[str, Any]:
     returns="basket basket.payments basket.consents basket.status",
 )
 def read(call: Call) -> dict[str, Any]:
-    """The basket with the ids of its members."""
+    """Read a basket with the ids of its members."""
     _, basket = find_basket(call)
     return {"basket": {name: basket[name] for name in ("payments", "consents", "status")}}
 
 
 @handler("baskets.delete", takes=(BASKET.needed,), raises="basket-unknown status-invalid")
 def delete(call: Call) -> dict[str, Any]:
-    """The members stay as they are, and can be authorised on their own again."""
+    """Delete a basket. Its members do not change, and can be authorised separately again."""
     id, basket = find_basket(call)
     if not move(call, FAMILIES["basket"], id, "delete"):
         raise status_invalid("basket", id, basket)

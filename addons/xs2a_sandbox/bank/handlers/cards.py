@@ -29,7 +29,7 @@ from xs2a_sandbox.state import Document
 
 @handler("cards.list", takes=(*BY_CONSENT, WITH_BALANCES), raises=UNUSABLE, returns="cards", options=RIGHTS)
 def list_cards(call: Call) -> dict[str, Any]:
-    """The cards that are paid from accounts of the consent."""
+    """List the cards that are paid from accounts of the consent."""
     consent = find_usable_consent(call)
     cards = (_with_iban(call, id, card) for id, card in call.state.all("cards").items())
     return {
@@ -49,7 +49,7 @@ def list_cards(call: Call) -> dict[str, Any]:
     options=RIGHTS,
 )
 def read(call: Call) -> dict[str, Any]:
-    """One card."""
+    """Read one card."""
     consent, card = _find_covered(call, "details")
     return {"card": _describe(call, consent, card, call.self_path)}
 
@@ -62,7 +62,7 @@ def read(call: Call) -> dict[str, Any]:
     options=RIGHTS,
 )
 def balances(call: Call) -> dict[str, Any]:
-    """A card's balances."""
+    """List a card's balances."""
     _, card = _find_covered(call, "balances")
     return {"card": identify(card), "balances": card["balances"]}
 
@@ -75,7 +75,7 @@ def balances(call: Call) -> dict[str, Any]:
     options={"lists": lists_option("booked", "pending"), "refused": REFUSED, **HISTORY, **RIGHTS},
 )
 def transactions(call: Call) -> dict[str, Any]:
-    """A card's entries in lists, by their booking date; its balances, where they are asked for."""
+    """List a card's entries by booking date, and its balances if the request asks for them."""
     consent, card = _find_covered(call, "entries")
     kept = card.get("entries", {})
     return {

@@ -48,7 +48,7 @@ _WORDS = (_ALL, _CHOSEN) = ("all", "chosen")
     returns=f"id status self {BEGUN}",
     options={
         "status": Option(
-            "With which status a consent for `named` accounts begins, and one for `all` of them.",
+            "The first status of a consent for `named` accounts, and of a consent for `all` accounts.",
             {
                 "type": "object",
                 "additionalProperties": False,
@@ -58,33 +58,39 @@ _WORDS = (_ALL, _CHOSEN) = ("all", "chosen")
             required=True,
         ),
         "whose": Option(
-            "Whose accounts `all` of them are: those of the customer who authorises the consent, or of the bank.",
+            "Which accounts `all` means: those of the customer who authorises the consent, or all accounts of the "
+            "bank.",
             {"enum": [_CUSTOMER, _BANK]},
             default=_CUSTOMER,
         ),
         "asks": Option(
-            "How a consent says what it is for, in the words of the interface: the error `format-error` expects that.",
+            "Text for the error `format-error` if a request does not say which accounts it is for: the requirement "
+            "in the words of the interface.",
             {"type": "string"},
             default="a consent must name accounts, or be for all of them",
         ),
         "exclusive": Option(
-            "A consent that asks for several kinds of access at once is refused; else one for all may name some, too.",
+            "Whether a consent for several kinds of access at once is refused. If false, a consent for all accounts "
+            "may also name accounts.",
             {"type": "boolean"},
             default=False,
         ),
         "kinds": Option(
-            "Which kinds of access a consent may ask for, beside accounts by name, by the `kind` that the input "
-            "`access` gives them; all of them where this is left out.",
+            "The kinds of access that a consent may request in addition to named accounts, by the `kind` in the "
+            "input `access`. By default all kinds.",
             {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
             deeds=deeds("", "access-not-offered"),
         ),
         "ends_older": Option(
-            "A recurring consent ends the older ones of its customers, once it is authorised.",
+            "Whether a recurring consent ends older recurring consents of its customers once it is authorised.",
             {"type": "boolean"},
             default=True,
         ),
         "reuse": Option(
-            "A single preconfigured account answers with its preconfigured consent.", {"type": "boolean"}, default=False
+            "Whether a request for a single account that has a preconfigured consent returns that consent instead "
+            "of a new one.",
+            {"type": "boolean"},
+            default=False,
         ),
         "ids": form("consents"),
         **WHETHER_APART,
@@ -92,7 +98,7 @@ _WORDS = (_ALL, _CHOSEN) = ("all", "chosen")
     },
 )
 def create(call: Call) -> dict[str, Any]:
-    """A new consent, and its authorisation unless that is to be begun apart."""
+    """Create a consent, and its authorisation unless the app starts that separately."""
     today, until = call.clock.today().isoformat(), inputs.take_date(call, inputs.VALID_UNTIL)
     if until and until < today:
         text = f"{call.name_of('valid_until')} must not be before {today}"
@@ -244,9 +250,9 @@ _SHOWN = "recurring valid_until frequency last_action_on status".split()
     ),
 )
 def read(call: Call) -> dict[str, Any]:
-    """The consent, references to all of its accounts and to those by what is permitted on them, and `access`.
+    """Read a consent, with references to all of its accounts and to the accounts of each permission.
 
-    That is what was `sent` at first, of which lists of accounts name just those that the consent covers.
+    `access` is the access that was `sent`, where lists of accounts contain only those that the consent covers.
     """
     _, consent = find_consent(call, call.need("consent"))
     covered = {id: reference(call, id) for id in consent["accounts"]}
@@ -265,7 +271,7 @@ def read(call: Call) -> dict[str, Any]:
 
 @handler("consents.status", takes=(inputs.CONSENT.needed,), raises="consent-unknown", returns="status")
 def status(call: Call) -> dict[str, Any]:
-    """The status alone: it is polled, and nothing else is looked up for it."""
+    """Read only the status of a consent, without further look-ups, because apps poll it."""
     _, consent = find_consent(call, call.need("consent"))
     return {"status": status_of(consent)}
 
@@ -275,11 +281,15 @@ def status(call: Call) -> dict[str, Any]:
     takes=(inputs.CONSENT.needed,),
     raises="consent-unknown",
     options={
-        "keeps": Option("The consent stays, as revoked unless it has ended before.", {"type": "boolean"}, default=False)
+        "keeps": Option(
+            "Whether the bank keeps a deleted consent: as revoked, or in its state if it had already ended.",
+            {"type": "boolean"},
+            default=False,
+        )
     },
 )
 def delete(call: Call) -> dict[str, Any]:
-    """The consent is unknown from now on, or is kept as one that the TPP has ended."""
+    """Delete a consent. It is unknown afterwards, unless the bank keeps it as ended by the app."""
     id, consent = find_consent(call, call.need("consent"))
     if call.options["keeps"]:
         signing.move(call, FAMILIES["consent"], id, "delete, kept")

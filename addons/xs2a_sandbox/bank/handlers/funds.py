@@ -21,7 +21,7 @@ from xs2a_sandbox.errors import BankError
     returns="available",
 )
 def confirm(call: Call) -> dict[str, Any]:
-    """Whether the money is on the account that is named, or on that of a mandate. No money is set aside for it."""
+    """Check whether the named account, or that of a mandate, has the money. The money is not reserved."""
     account_id, money = _asked(call)
     account = call.state.get("accounts", account_id)
     if account is None:

@@ -16,8 +16,9 @@ _PREFIX = re.compile(r"[A-Za-z]+[._~-]")
 def form(what: str) -> Option:
     """The option that says in which form these ids are made."""
     return Option(
-        f"In which form the ids of {what} are made: `{{uuid}}`, or so many characters, as `{{digits:12}}`, "
-        "`{hex:32}`, `{capitals:10}` (and digits) or `{base64url:22}`, with more before or behind: `PAY-{digits:8}`.",
+        f"The form of the ids of new {what}: `{{uuid}}`, or a number of characters such as `{{digits:12}}`, "
+        "`{hex:32}`, `{capitals:10}` (which has digits, too) or `{base64url:22}`. Text may come before or after: "
+        "`PAY-{digits:8}`.",
         {
             "type": "string",
             "pattern": f"^{PATTERN}$",

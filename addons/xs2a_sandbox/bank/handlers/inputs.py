@@ -9,83 +9,99 @@ from xs2a_sandbox.errors import BankError
 
 CONSENT = Input("consent", "The id of the consent.")
 PAYMENT = Input("payment", "The id of the payment.")
-MANDATE = Input("mandate", "The id of the mandate: of a payment that was authorised before.")
+MANDATE = Input("mandate", "The id of the mandate, a payment that was authorised before.")
 BASKET = Input("basket", "The id of the signing basket.")
 AUTHORISATION = Input("authorisation", "The id of the authorisation.")
-ACCOUNT = Input("account", "The id of the account; of a confirmation of funds any of its numbers.")
+ACCOUNT = Input("account", "The id of the account; for a confirmation of funds, any of its numbers.")
 ENTRY = Input("entry", "The id of the entry.")
 
-CUSTOMER = Input("customer", "The id of the customer, where the app knows it.")
-PRESENT = Input("customer_present", "There when the customer asks for it at this moment: their IP address.")
-ONCE = Input("once", "The id by which a request is known that is sent a second time.")
-REDIRECT_URI = Input("redirect_uri", "Where the customer goes back to.")
-NOK_REDIRECT_URI = Input("nok_redirect_uri", "Where the customer goes back to who has declined.")
-PREFERS_REDIRECT = Input("prefers_redirect", "Whether the app wishes for a redirect: true or false.")
-PREFERS_DECOUPLED = Input("prefers_decoupled", "Whether the app wishes for the customer's own app: true or false.")
-PREFERS_EXPLICIT = Input("prefers_explicit", "Whether the app starts the authorisation itself: true or false.")
+CUSTOMER = Input("customer", "The id of the customer, if the app knows it.")
+PRESENT = Input(
+    "customer_present",
+    "The customer's IP address, which shows that the customer is present. Missing if the app sends the request without "
+    "the customer.",
+)
+ONCE = Input("once", "The id by which the bank recognises a request that is sent again.")
+REDIRECT_URI = Input("redirect_uri", "The address to which the customer returns.")
+NOK_REDIRECT_URI = Input("nok_redirect_uri", "The address to which the customer returns after declining.")
+PREFERS_REDIRECT = Input("prefers_redirect", "Whether the app prefers a redirect: true or false.")
+PREFERS_DECOUPLED = Input("prefers_decoupled", "Whether the app prefers decoupled authorisation: true or false.")
+PREFERS_EXPLICIT = Input("prefers_explicit", "Whether the app wants to start the authorisation itself: true or false.")
 
-CREDENTIALS = Input("credentials", "What holds the password, where requests have it within something.")
+CREDENTIALS = Input("credentials", "The object that contains the password, if requests nest it.")
 PASSWORD = Input("password", "The customer's password.")
 ENCRYPTED_PASSWORD = Input("encrypted_password", "The password, encrypted with a key of the bank.")
 METHOD = Input("method", "The id of the method that the customer chooses.")
-OTP = Input("otp", "The one-time password that answers the challenge.")
-CONFIRMATION_CODE = Input("confirmation_code", "The code that a customer has brought back from the bank's page.")
+OTP = Input("otp", "The one-time password, in response to the challenge.")
+CONFIRMATION_CODE = Input(
+    "confirmation_code", "The confirmation code with which the customer returned from the bank's page."
+)
 
 ACCESS = Input(
     "access",
-    "A list of what a consent is for: `permissions` (`list`, `details`, `balances`, `entries`, `owner`, "
-    "`beneficiaries`) and the `accounts` that they are for: references to them, `all`, or `chosen` by the customer. "
-    "Those that are null are not asked for; an empty list is for whatever the customer chooses. A `kind` is what the "
-    "interface calls it, for the option `kinds`.",
+    "The rights that a consent requests. A list; each item has `permissions` (`list`, `details`, `balances`, "
+    "`entries`, `owner`, `beneficiaries`) and the `accounts` that they apply to: references to accounts, `all`, or "
+    "`chosen` by the customer. An item whose `accounts` are null is ignored; with an empty list the customer "
+    "chooses the accounts. `kind` is the interface's name for the item, used by the option `kinds`.",
 )
-ACCOUNT_TYPES = Input("account_types", "Of which types the accounts are, where a consent names none; left out, of any.")
+ACCOUNT_TYPES = Input(
+    "account_types", "The types of the accounts, if a consent names no accounts. By default all types."
+)
 RECURRING = Input("recurring", "Whether the consent may be used more than once: true or false.")
-FREQUENCY = Input("frequency", "How often a day it may be used without the customer; left out, as often as may be.")
-VALID_UNTIL = Input("valid_until", "The last day of the consent; left out, it does not expire.")
+FREQUENCY = Input(
+    "frequency", "The number of times a day that the consent may be used without the customer. By default no limit."
+)
+VALID_UNTIL = Input("valid_until", "The last day of the consent. By default it does not expire.")
 
 SERVICE = Input("service", "The payment service.")
 PRODUCT = Input("product", "The payment product.")
 
-KIND = Input("kind", "`single`, `bulk` or `standing`; left out, it is single.")
-INSTANT = Input("instant", "Whether it is paid within seconds: true or false.")
-DEBTOR = Input("debtor", "The account that pays, by any of its numbers; left out, the first one of the customer.")
+KIND = Input("kind", "`single`, `bulk` or `standing`. By default `single`.")
+INSTANT = Input("instant", "Whether it is an instant payment, paid within seconds: true or false.")
+DEBTOR = Input("debtor", "The account that pays, by any of its numbers. By default the customer's first account.")
 PARTS = Input(
     "parts",
-    "A list of what is paid: the `amount`, the `creditor` (`name`, `account`, `agent`, `address`), `end_to_end_id` and "
-    "`remittance` (`text`, `reference`) of each.",
+    "A list of the single payments, each with `amount`, `creditor` (`name`, `account`, `agent`, `address`), "
+    "`end_to_end_id` and `remittance` (`text`, `reference`).",
 )
-EXECUTE_ON = Input("execute_on", "The day on which it executes; left out, as soon as it is authorised.")
+EXECUTE_ON = Input("execute_on", "The day on which the payment is executed. By default as soon as it is authorised.")
 SCHEDULE = Input(
     "schedule",
-    "When a standing order executes: `start`, `end`, `frequency`, `day`, `months` and the `rule` for days off.",
+    "When a standing order is executed: `start`, `end`, `frequency`, `day`, `months` and the `rule` for closed days.",
 )
-BATCH = Input("batch", "Whether a bulk is booked as one sum: true or false.")
-SENT = Input("sent", "What came, as it is given back.")
+BATCH = Input("batch", "Whether a bulk payment is booked as one sum: true or false.")
+SENT = Input("sent", "The data that the app sent, to return them unchanged.")
 
-AMOUNT = Input("amount", "Its `currency` and `amount`.")
+AMOUNT = Input("amount", "The `currency` and the `amount`.")
 
-PAYMENTS = Input("payments", "The ids of payments that are authorised as one.")
-CONSENTS = Input("consents", "The ids of consents that are authorised as one.")
+PAYMENTS = Input("payments", "The ids of the payments that are authorised together.")
+CONSENTS = Input("consents", "The ids of the consents that are authorised together.")
 
-LISTS = Input("lists", "Which lists are asked for: one of the names that the option `lists` has.")
+LISTS = Input("lists", "The requested lists: one of the names in the option `lists`.")
 DATE_FROM = Input("date_from", "The first day of the entries.")
 DATE_TO = Input("date_to", "The last day of the entries.")
-WITH_BALANCES = Input("with_balances", "Whether balances are shown, too: true or false.")
-PAGE = Input("page", "The number of the page, from 1 on.")
-PAGE_SIZE = Input("page_size", "How many booked entries are on a page.")
-NEWER_THAN = Input("newer_than", "The id of an entry: those that are newer are shown.")
-NEWER_THAN_LAST = Input("newer_than_last", "Whether only what is newer than the last time is shown: true or false.")
+WITH_BALANCES = Input("with_balances", "Whether to show balances, too: true or false.")
+PAGE = Input("page", "The number of the page; the first page is 1.")
+PAGE_SIZE = Input("page_size", "The number of booked entries per page.")
+NEWER_THAN = Input("newer_than", "The id of an entry; only newer entries are shown.")
+NEWER_THAN_LAST = Input(
+    "newer_than_last", "Whether to show only entries that are newer than at the last request: true or false."
+)
 
-GRANT_TYPE = Input("grant_type", "The grant (RFC 6749). Left out, it and the others of a token stand in a form.")
-CLIENT_ID = Input("client_id", "The id of the client that asks for a token.")
-CLIENT_SECRET = Input("client_secret", "Its secret.")
-CLIENT = Input("client", "The id of the client, where the dialect finds out itself who asks: null for nobody it knows.")
-CODE = Input("code", "The code that a customer has brought back.")
-CODE_REDIRECT_URI = Input("code_redirect_uri", "Where the customer came back with the code.")
-CODE_VERIFIER = Input("code_verifier", "What the code_challenge was made of (RFC 7636).")
+GRANT_TYPE = Input(
+    "grant_type", "The grant (RFC 6749). By default the handler reads this and the other inputs of a token from a form."
+)
+CLIENT_ID = Input("client_id", "The id of the client that requests a token.")
+CLIENT_SECRET = Input("client_secret", "The secret of the client.")
+CLIENT = Input(
+    "client", "The id of the client, if the dialect identifies the client itself; null for an unknown client."
+)
+CODE = Input("code", "The authorisation code with which the customer returned.")
+CODE_REDIRECT_URI = Input("code_redirect_uri", "The address to which the customer returned with the code.")
+CODE_VERIFIER = Input("code_verifier", "The verifier from which the code_challenge was made (RFC 7636).")
 REFRESH_TOKEN = Input("refresh_token", "The refresh token.")
-SCOPE = Input("scope", "What the token is to be for.")
-TOKEN = Input("token", "The token that is to end.")
+SCOPE = Input("scope", "The scope of the token.")
+TOKEN = Input("token", "The token to revoke.")
 
 
 def read_wish(call: Call, input: Input) -> bool | None:

@@ -44,7 +44,7 @@ _OF_A_PAYMENT = "kind debtor parts amount execute_on schedule batch instant".spl
     options={"ids": form("mandates"), **WHO_PAYS, **WHETHER_APART, **APPROACH_OPTIONS},
 )
 def create(call: Call) -> dict[str, Any]:
-    """A new mandate, which nobody has authorised yet."""
+    """Create a mandate that nobody has authorised yet."""
     members, _ = read_order(call, take_order(call), call.take("kind") or "single")
     id, path = new_id(call, "mandates", call.options), call.self_path
     own = {"sequence": call.next_number(), "status": "awaiting", "created_at": call.clock.now().isoformat()}
@@ -60,7 +60,7 @@ def create(call: Call) -> dict[str, Any]:
     returns=" ".join(["id mandate self", *(f"mandate.{name}" for name in (*_TOLD, "created_at"))]),
 )
 def read(call: Call) -> dict[str, Any]:
-    """The mandate as it is now."""
+    """Read a mandate."""
     id, mandate = find_mandate(call)
     told = {name: mandate.get(name) for name in (*_TOLD, "created_at")}
     return {"id": id, "mandate": {**told, "debtor": tell_debtor(call, mandate)}, "self": call.self_path}
@@ -74,7 +74,7 @@ def read(call: Call) -> dict[str, Any]:
     options={"ids": form("payments"), **EXECUTION},
 )
 def execute(call: Call) -> dict[str, Any]:
-    """The payment that the mandate is for: executed now or on its day, or rejected where the money does not suffice."""
+    """Execute the payment of a mandate, now or on its day, or reject it if there is not enough money."""
     mandate_id, mandate = find_mandate(call)
     if _FAMILY.machine.after(mandate["status"], "executed") is None:
         raise BankError("mandate-invalid", id=mandate_id, status=mandate["status"])

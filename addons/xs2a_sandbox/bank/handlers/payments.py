@@ -47,18 +47,19 @@ ORDER = (inputs.DEBTOR, inputs.PARTS, inputs.EXECUTE_ON, inputs.SCHEDULE, inputs
 
 
 EXECUTION = {
-    "executed": Option("The state of a payment that has been executed.", {"enum": list(EXECUTED)}, default="ACSP"),
+    "executed": Option("The state of an executed payment.", {"enum": list(EXECUTED)}, default="ACSP"),
     "business_days": Option(
-        "On which days payments execute: any, or those of T2, the Eurosystem's settlement, which is closed on "
-        "weekends and on its holidays; what falls on another day executes on the next.",
+        "The days on which payments are executed: any day, or the days of T2, the Eurosystem's settlement system, "
+        "which is closed on weekends and on its holidays. A payment for another day is executed on the next such "
+        "day.",
         {"enum": ["any", T2]},
         default="any",
     ),
 }
 WHO_PAYS = {
     "payer": Option(
-        "Who pays where no account is named: the `first` account of the customer whom the request names, or the one "
-        "that is `chosen` on the page by whoever authorises the payment.",
+        "The account that pays if the request names none: the `first` account of the customer in the request, or "
+        "the account that is `chosen` on the page by the customer who authorises the payment.",
         {"enum": ["first", "chosen"]},
         default="first",
     )
@@ -81,8 +82,8 @@ WHO_PAYS = {
     returns=f"id status service product self {BEGUN}",
     options={
         "body": Option(
-            "Where the payment is: in the inputs, or in the XML pain.001, which is then the body. Of a standing order "
-            "it is the part `xml_sct` of a multipart body, beside `json_standingorderType`.",
+            "Where the payment is: in the inputs, or in a body that is XML (pain.001). For a standing order the XML "
+            "is the part `xml_sct` of a multipart body, next to `json_standingorderType`.",
             {"enum": ["json", "pain.001"]},
             default="json",
             choices={"pain.001": deeds("headers.content-type")},
@@ -95,7 +96,7 @@ WHO_PAYS = {
     },
 )
 def initiate(call: Call) -> dict[str, Any]:
-    """A new payment. Whether there are funds is decided now and kept; the first read of the payment says it."""
+    """Create a payment. The bank checks the funds now; the first read of the payment shows the result."""
     service, product = _address(call)
     kind = call.take("kind") or SINGLE
     is_xml = call.options["body"] == "pain.001"
@@ -180,9 +181,9 @@ def execution(call: Call) -> Document:
     returns=" ".join(["payment", *(f"payment.{name}" for name in _TOLD), "media text message_id"]),
 )
 def read(call: Call) -> dict[str, Any]:
-    """The payment, and as what it was `sent`; of XML also `media`, `text` and `message_id`.
+    """Read a payment, and the data that were `sent`; for XML also `media`, `text` and `message_id`.
 
-    The first read of a payment that the account cannot cover rejects it; all others change nothing.
+    If the account cannot cover the payment, the first read rejects it. Other reads change nothing.
     """
     id, payment = find_payment(call)
     rejected = PAYMENT.after(payment["status"], "funds do not cover it")
@@ -202,12 +203,12 @@ def read(call: Call) -> dict[str, Any]:
     raises="cancellation-invalid payment-unknown",
     returns="status approach next",
     options={
-        "at_once": Option("The states that end in CANC now.", _STATES, required=True),
-        "authorised": Option("The states that need an authorisation first.", _STATES, required=True),
+        "at_once": Option("The states in which the payment is cancelled at once (CANC).", _STATES, required=True),
+        "authorised": Option("The states in which the cancellation must be authorised first.", _STATES, required=True),
     },
 )
 def cancel(call: Call) -> dict[str, Any]:
-    """The status after it: cancelled, or as it was, where that has to be authorised, in the way that it tells."""
+    """Cancel a payment, or return how its cancellation must be authorised; `status` is its status afterwards."""
     id, payment = find_payment(call)
     status = payment["status"]
     if status in call.options["at_once"]:

@@ -55,19 +55,21 @@ _IN_FORMS = {CODE_REDIRECT_URI.name: "redirect_uri"}
     returns="token token_type expires_in refresh_token scope",
     options={
         "certificate_bound": Option(
-            "Tokens are good with the client certificate alone that was shown when they were asked for.",
+            "Whether a token is valid only with the client certificate with which it was requested.",
             {"type": "boolean"},
             default=False,
         ),
         "dpop_bound": Option(
-            "Tokens are good with the key alone whose proof came in the header `DPoP` when they were asked for.",
+            "Whether a token is valid only with the key of the proof in the header `DPoP` with which it was requested.",
             {"type": "boolean"},
             default=False,
             deeds=deeds("headers.dpop", "proof-invalid"),
         ),
-        "expires_in": Option("Seconds that a token is good for.", {"type": "integer", "minimum": 0}, required=True),
+        "expires_in": Option(
+            "The number of seconds for which a token is valid.", {"type": "integer", "minimum": 0}, required=True
+        ),
         "grants": Option(
-            "The grants that there are; by default `client_credentials` alone.",
+            "The grants that the endpoint accepts. By default only `client_credentials`.",
             {"type": "array", "minItems": 1, "items": {"enum": [BY_CLIENT, BY_CODE, BY_REFRESHING]}},
             deeds=deeds(
                 "body/code body/code_verifier body/redirect_uri body/refresh_token body/scope",
@@ -75,17 +77,20 @@ _IN_FORMS = {CODE_REDIRECT_URI.name: "redirect_uri"}
             ),
         ),
         "refresh_expires_in": Option(
-            "Seconds that a refresh token is good for.", {"type": "integer", "minimum": 0}, default=7776000
+            "The number of seconds for which a refresh token is valid.",
+            {"type": "integer", "minimum": 0},
+            default=7776000,
         ),
         "scopes": Option(
-            "What clients may ask for themselves, in `scope`; left out, their tokens are for everything.",
+            "The scopes that clients may request for themselves in `scope`. By default `scope` is ignored, and "
+            "their tokens are for everything.",
             {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}},
             deeds=deeds("body/scope", "scope-invalid"),
         ),
     },
 )
 def issue(call: Call) -> dict[str, Any]:
-    """A token, which is kept with its client, its scope and when it expires."""
+    """Issue a token, and store it with its client, its scope and its expiry."""
     form, grants = _form(call), call.options.get("grants") or [BY_CLIENT]
     grant = _read_required(form, "grant_type")
     if grant not in grants:
@@ -107,7 +112,11 @@ def issue(call: Call) -> dict[str, Any]:
     raises="grant-invalid token-client-unknown token-request-invalid",
 )
 def revoke(call: Call) -> dict[str, Any]:
-    """Ends a token of the client: an access token alone, a refresh token with all access tokens that it has given."""
+    """Revoke a token of the client.
+
+    Revoking an access token ends only that token. Revoking a refresh token also ends all access tokens that come from
+    the same code.
+    """
     form = _form(call)
     secret, client = _read_required(form, "token"), _client(call, form)
     # One that is unknown has ended already, whatever token_type_hint says.
