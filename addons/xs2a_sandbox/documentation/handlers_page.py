@@ -91,5 +91,5 @@ def _list(places: Parts) -> str:
     for part, kind in kinds.items():
         names = sorted(place.name.removeprefix("/") for place in places if place.part == part)
         spans = ", ".join(f"`{header_name(name) if part == 'headers' else name}`" for name in names)
-        texts += [f"{kind} {spans}"] if names else []
+        texts += [f"{spans} {kind}"] if names else []
     return "; ".join(texts)
