@@ -32,7 +32,8 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "The domain is the bank's own data: the documents of the [state](state.md), by collection. Their members have"
     yield "neutral names that do not belong to any interface. A dialect maps its requests to them ([`request` and"
-    yield "`input`](cassettes.md#requests)), and maps them to its responses ([shapes](cassettes.md#shapes)). Members"
+    yield "`input`](define-operations.md#requests)), and maps them to its responses"
+    yield "([shapes](expressions.md#shapes)). Members"
     yield "with a question mark are optional. Documents may also have members of your own."
     there = documents.collections()
     for name in (*(name for name in _ORDER if name in there), *sorted(there - {*_ORDER})):

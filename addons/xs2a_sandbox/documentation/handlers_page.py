@@ -18,12 +18,15 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "<!-- Made by `documentation/handlers_page.py` from what handlers declare; change it there. -->"
     yield ""
-    yield "Handlers are the domain logic that [cassettes](cassettes.md#operations) name. The tables have these rows:"
+    yield "Handlers are the domain logic that [cassettes](define-operations.md#keys-of-an-operation) name. The"
+    yield "tables have these rows:"
     yield ""
     yield "- `with`: its options. Options in *italics* are optional. For those with an asterisk the section"
-    yield "  [`authorisation`](cassettes.md#authorisation) of the dialect is the default."
-    yield "- inputs: the [inputs](cassettes.md#requests) that it takes from a request; a question mark means optional."
-    yield "- does: the value of [`does`](cassettes.md#what-an-operation-does) for an operation that has this handler."
+    yield "  [`authorisation`](dialect-sections.md#authorisation) of the dialect is the default."
+    yield "- inputs: the [inputs](define-operations.md#requests) that it takes from a request; a question mark"
+    yield "  means optional."
+    yield "- does: the value of [`does`](define-operations.md#what-an-operation-does) for an operation that has"
+    yield "  this handler."
     yield "- result: the members of its `result`."
     yield "- reads: the other parts of the request that it reads."
     yield "- errors: the [errors](errors.md) that it raises, in addition to the errors of every operation."
@@ -32,13 +35,13 @@ def _lines() -> Iterator[str]:
     for name in sorted(HANDLERS):
         yield from _section(HANDLERS[name])
     yield from ("", "# Actions", "")
-    yield "Actions are parts of handlers that [effects](cassettes.md#effects) name with `do`. Their options may contain"
+    yield "Actions are parts of handlers that [effects](answers.md#effects) name with `do`. Their options may contain"
     yield "expressions."
     for name in sorted(ACTIONS):
         yield from _section(ACTIONS[name])
     yield from ("", "# Inputs", "")
     yield "Inputs are the values that handlers take from a request. A dialect sets their places for all requests under"
-    yield "[`request`](cassettes.md#requests), and for one operation under `input`."
+    yield "[`request`](define-operations.md#requests), and for one operation under `input`."
     yield from ("", "| input | |", "|---|---|")
     taken = {input.name: input.doc for handler in {**HANDLERS, **ACTIONS}.values() for input in handler.inputs.values()}
     yield from (f"| `{name}` | {taken[name]} |" for name in sorted(taken))
