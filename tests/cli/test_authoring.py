@@ -55,7 +55,7 @@ def test_an_exchange_becomes_a_case_that_answers_alike(engine: Engine, port: str
     result = run("new-case", "--from-journal", "1", "--port", port)
     assert result.exit_code == 0, result.output
     file = here / "cassettes/cases/consent-status-1.yaml"
-    assert f"{file.relative_to(here)} written; edit it" in result.output
+    assert f"{file.relative_to(here)} written. Edit it" in result.output
 
     assert [str(p) for p in check(settings(tmp_path), [])] == []
     client = Client(build.build(settings(tmp_path)))
@@ -105,10 +105,10 @@ def test_what_cannot_be_a_case(engine: Engine, port: str, here: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "give METHOD and PATH, or --from-journal N"),
-        (["GET"], "give METHOD and PATH, or --from-journal N"),
-        (["GET", "/v1/accounts", "--from-journal", "1"], "--from-journal and METHOD exclude each other"),
-        (["--from-journal", "1", "--status", "403"], "--from-journal and --status exclude each other"),
+        ([], "name METHOD and PATH, or use --from-journal N"),
+        (["GET"], "name METHOD and PATH, or use --from-journal N"),
+        (["GET", "/v1/accounts", "--from-journal", "1"], "use either --from-journal or METHOD, not both"),
+        (["--from-journal", "1", "--status", "403"], "use either --from-journal or --status, not both"),
         (["--from-journal", "0"], "0 is not in the range"),
     ],
 )

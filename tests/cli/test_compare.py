@@ -119,6 +119,26 @@ def test_the_exit_status_is_what_is_asked_for(bank: Callable[[Change], list[str]
     assert "medium" in done.output
 
 
+def test_the_report_as_json(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+    bank(worse)
+    done = compare("--bank", URL, "--json", "--patch", tmp_path / "patch", "--report", tmp_path / "report.json")
+    assert done.exit_code == 1
+    assert done.stdout == (tmp_path / "report.json").read_text()
+    assert "try them with --cassettes" in done.stderr
+    assert "use either --json or --suggest-ignores" in compare("--bank", URL, "--json", "--suggest-ignores").stderr
+
+
+def test_verbose_lists_every_request_and_quiet_prints_no_remarks(bank: Callable[[Change], list[str]]) -> None:
+    bank(same)
+    assert "same: GET /v1/accounts" in compare("--bank", URL, "--verbose").stderr
+    assert compare("--bank", URL, "--quiet").stderr == ""
+
+
+def test_a_pipe_gets_no_frames(bank: Callable[[Change], list[str]]) -> None:
+    bank(worse)
+    assert not set(compare("--bank", URL).stdout) & set("┏┃┡│└─\x1b")
+
+
 def test_what_differs_is_told_in_every_form(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
     bank(worse)
     files = [tmp_path / f"report.{kind}" for kind in ("json", "xml", "html")]
@@ -207,17 +227,17 @@ def test_what_could_not_be_compared_is_2(bank: Callable[[Change], list[str]]) ->
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "--bank URL, or --offline RECORDING"),
-        (["--bank", URL, "--offline", "."], "--bank and --offline exclude each other"),
-        (["--bank", "bank.example"], "bank.example is not a URL such as https://"),
-        (["--bank", "https://me:pw4711@bank.example"], "https://…@bank.example is not a URL such as https://"),
-        (["--bank", URL, "--report", "missing/x.html"], "missing is no folder that a report can be written into"),
+        ([], "--bank URL, --offline RECORDING or --behaviour"),
+        (["--bank", URL, "--offline", "."], "use either --bank or --offline"),
+        (["--bank", "bank.example"], "'bank.example' is not a URL such as https://"),
+        (["--bank", "https://me:pw4711@bank.example"], "'https://…@bank.example' is not a URL such as https://"),
+        (["--bank", URL, "--report", "missing/x.html"], "the folder missing for x.html does not exist"),
         (["--bank", URL, "--noise-reads", "many"], "a number from 0 to 10, or off"),
-        (["--bank", URL, "--report", "x.pdf"], "x.pdf ends in none of .json, .xml, .html"),
+        (["--bank", URL, "--report", "x.pdf"], "x.pdf must end in one of .json, .xml, .html"),
         (["--bank", URL, "missing.yaml"], "does not exist"),
         (["--bank", URL, "--fail-on", "all"], "all"),
-        (["--offline", ".", "--against", "recording"], "say which, with --bank URL"),
-        (["--bank", URL, "--against", "recording"], "takes recordings only"),
+        (["--offline", ".", "--against", "recording"], "--against recording needs --bank URL"),
+        (["--bank", URL, "--against", "recording"], "compares recordings only"),
     ],
 )
 def test_mistakes_are_2_and_say_what_to_do(arguments: list[str], says: str) -> None:
@@ -431,6 +451,16 @@ def test_watch_fails_on_new_drift_alone(bank: Callable[[Change], list[str]], tmp
     assert len((tmp_path / "drift/drift.jsonl").read_text().splitlines()) == 6
     elsewhere = watch(*flags, "--history", tmp_path / "other", "--fail-on", "none")
     assert (elsewhere.exit_code, "drift in the first run: 1 new" in elsewhere.output) == (0, True)
+
+
+def test_watch_as_json(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:
+    bank(worse)
+    tape = a_tape(tmp_path, "/v1/accounts", 200)
+    first, second = (json.loads(watch(tape, "--bank", URL, "--json").stdout) for _ in range(2))
+    assert (first["runs"], second["runs"]) == (0, 1)
+    assert first["new"]
+    assert second["new"] == []
+    assert second["standing"] == first["new"]
 
 
 def test_watch_sends_nothing_where_the_history_is_damaged(bank: Callable[[Change], list[str]], tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_header_field_that_is_none_is_refused_and_not_repeated(bank: FarBank, 
     recorded(bank)
     done = compare(bank, "--header", field)
     assert (done.exit_code, bank.connections) == (2, 0)
-    assert "this is no header field; write it as 'Name: value'" in done.output
+    assert "this is not a header; write it as 'Name: value'" in done.output
     assert "of-today" not in done.output
 
 

@@ -62,7 +62,7 @@ def test_the_body_may_be_in_a_file(port: int, tmp_path: Path) -> None:
     words = ("explain", "POST", "/v1/consents", "-H", f"X-Request-ID: {UUID}", "-d")
     assert "at line 3 column 2" in output(*words, f"@{file}", port=port)
     file.write_bytes(b"\xff")
-    assert "is no text in UTF-8" in run(*words, f"@{file}", port=port).stderr
+    assert "is not UTF-8 text" in run(*words, f"@{file}", port=port).stderr
     assert "No such file" in run(*words, f"@{tmp_path / 'none.json'}", port=port).stderr
 
 
@@ -85,7 +85,7 @@ def test_the_certificate_that_the_app_shows(port: int, tmp_path: Path) -> None:
     assert explained("GET", "/mine", port=port)["client"] is None
 
     file.write_text("none")
-    assert "there is no certificate in PEM" in run("explain", "GET", "/mine", "--cert", str(file), port=port).stderr
+    assert "holds no certificate in PEM format" in run("explain", "GET", "/mine", "--cert", str(file), port=port).stderr
 
 
 def test_without_a_sandbox_the_files_say_it(home: Path) -> None:
@@ -97,11 +97,22 @@ def test_without_a_sandbox_the_files_say_it(home: Path) -> None:
     explanation = json.loads(run("explain", "--json", "GET", "/mine", port=free).stdout)
 
     assert result.exit_code == 0
-    assert result.output.startswith(f"No sandbox answers at http://127.0.0.1:{free}:\nthis is by the configured files")
+    assert result.output.startswith(
+        f"No sandbox answers at http://127.0.0.1:{free}:\nthis explanation uses the configured files"
+    )
     assert (explanation["asked"], name(explanation["by"]), explanation["by"]["place"]) == (
         "offline", "mine", "cassettes/cases/mine.yaml:3",
     )  # fmt: skip
     assert not (home / ".xs2a-sandbox").exists()
+
+
+def test_files_that_are_named_are_used_even_if_a_sandbox_runs(home: Path, port: int) -> None:
+    (home / "mine").mkdir()
+    (home / "mine/case.yaml").write_text("cassette: 1\n" + CASE.replace("mine", "theirs"))
+
+    explanation = explained("GET", "/theirs", "--cassettes", "mine", port=port)
+
+    assert (explanation["asked"], name(explanation["by"])) == ("offline", "theirs")
 
 
 def test_offline_asks_nobody(home: Path, port: int) -> None:
@@ -126,9 +137,9 @@ def test_the_suggestion_works_where_it_is_saved(home: Path) -> None:
     [
         (["GET", "v1/accounts"], "url must be a path"),
         (["G T", "/"], "method must be"),
-        (["GET", "/", "-H", "no colon"], "is not 'NAME: VALUE'"),
+        (["GET", "/", "-H", "no colon"], "is not a header; write it as 'Name: value'"),
         (["GET", "/", "-H", "a b: c"], "is no header name"),
-        (["GET", "/", "--session", "a b"], "session names are 1 to 64"),
+        (["GET", "/", "--session", "a b"], "a session name has 1 to 64"),
     ],
 )
 def test_mistakes(home: Path, words: list[str], text: str) -> None:

@@ -14,14 +14,19 @@ from xs2a_sandbox.config.table import BY_NAME, SETTINGS
 
 def test_every_setting_with_a_flag_has_it_in_the_order_of_the_table() -> None:
     flags = [o for p in serve.serve.params for o in p.opts if o != "--help"]
-    assert flags == [*(setting.flag for setting in SETTINGS if setting.flag), "--no-redact"]
+    others = ["--no-redact", "-q", "--quiet", "-v", "--verbose"]
+    assert flags == [*(setting.flag for setting in SETTINGS if setting.flag), *others]
+
+
+def test_every_setting_with_a_flag_has_a_section() -> None:
+    assert [setting.name for setting in SETTINGS if bool(setting.section) is not bool(setting.flag)] == []
 
 
 def test_the_help_says_what_a_setting_is_and_its_default() -> None:
     output = " ".join(CliRunner().invoke(main.cli, ["serve", "--help"]).output.split())
 
-    assert f"--port PORT {BY_NAME['port'].doc} [8081]" in output
-    assert "--no-debug-headers No headers X-Sandbox-Source" in output
+    assert f"--port PORT {BY_NAME['port'].doc} [default: 8081]" in output
+    assert "--no-debug-headers Do not add the headers X-Sandbox-Source" in output
     assert "my-testdata.yaml" not in output
 
 

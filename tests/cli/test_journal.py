@@ -83,9 +83,9 @@ def test_it_can_be_filtered(engine: Engine, port: int, words: list[str], found: 
 
 
 def test_nothing_is_said_in_words(engine: Engine, port: int) -> None:
-    assert output(port) == "nothing in the journal\n"
+    assert output(port) == "the journal is empty\n"
     filled(engine)
-    assert output(port, "--rule", "none") == "none of the 2 exchanges is like that\n"
+    assert output(port, "--rule", "none") == "none of the 2 exchanges matches\n"
 
 
 def test_one_exchange_is_shown_whole_and_redacted(engine: Engine, port: int) -> None:
@@ -120,12 +120,12 @@ def test_what_an_app_sends_cannot_steer_the_terminal(engine: Engine, port: int) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["1", "--status", "404"], "NUMBER and --status exclude each other"),
+        (["1", "--status", "404"], "use either NUMBER or --status, not both"),
         (["7"], "the journal has no exchange 7"),
-        (["--session", "a b"], "session names are"),
+        (["--session", "a b"], "a session name has"),
         (["0"], "0 is not in the range"),
-        (["--status", "4xx"], "'4xx' is not a number from 200 to 599"),
-        (["--status", "99"], "'99' is not a number from 200 to 599"),
+        (["--status", "4xx"], "'4xx' is not a status from 200 to 599"),
+        (["--status", "99"], "'99' is not a status from 200 to 599"),
     ],
 )
 def test_mistakes(engine: Engine, port: int, words: list[str], message: str) -> None:

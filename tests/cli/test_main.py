@@ -134,7 +134,8 @@ class TestMistakes:
             (["serve", "--cassettes", "nowhere"], "--cassettes: must be folders that exist"),
             (["serve", "--mode", "record"], "mode record needs the bank's URL: --bank URL"),
             (["serve", "--threads", "2"], "No such option"),
-            (["nothing"], "No such command"),
+            (["nothing"], "unknown command 'nothing'"),
+            (["serv"], "unknown command 'serv'; did you mean 'serve'?"),
             (["lint", "nowhere"], "does not exist"),
             (["lint", "--format", "xml"], "is not one of"),
             (["init"], "Missing argument"),
@@ -199,6 +200,18 @@ class TestLint:
             | {"source": "    a: 1"}
         ]
 
+    def test_json_by_its_own_flag(self, found):
+        found.append(Problem(Path("own/a.yaml"), 3, 5, "duplicate-key", "twice", "    a: 1"))
+        assert run("lint", "--json").stdout == run("lint", "--format", "json").stdout
+
+    def test_cassettes_of_other_folders(self, home):
+        (home / "mine").mkdir()
+        (home / "mine/bad.yaml").write_text("cassette: 1\nrules: 1\n")
+        assert run("lint").exit_code == 0
+        result = run("lint", "--cassettes", "mine")
+        assert result.exit_code == 1
+        assert "mine/bad.yaml:2:8: error wrong-type" in result.stdout
+
     def test_github(self, found, home):
         found.append(Problem(home / "own/a,b:c.yaml", 3, 5, "tag", "100% wrong:\nreally, so"))
         assert run("lint", "--format", "github").stdout == (
@@ -219,7 +232,7 @@ class TestCoverage:
         result = run("coverage")
         assert result.exit_code == 0
         assert re.match(r"operations: \d+ of \d+ exercised, never:\n", result.stdout)
-        output = json.loads(run("coverage", "--format", "json").stdout)
+        output = json.loads(run("coverage", "--json").stdout)
         assert {*output} == {"operations", "rules", "errors"}
         assert "account-list" not in [one["id"] for one in output["operations"]["never"]]
 
@@ -227,11 +240,11 @@ class TestCoverage:
         (home / "mine.yaml").write_text(
             "cassette: 1\nrules:\n  - {id: mine, match: {path: /a}, respond: {text: a}, examples: [EXAMPLE]}\n"
         )
-        before = json.loads(run("coverage", "--format", "json").stdout)["rules"]
+        before = json.loads(run("coverage", "--json").stdout)["rules"]
         assert "mine.yaml" in run("coverage", "mine.yaml").stderr  # EXAMPLE is none
         mended = (home / "mine.yaml").read_text().replace("EXAMPLE", "{request: {}, expect: {status: 200}}")
         (home / "mine.yaml").write_text(mended)
-        after = json.loads(run("coverage", "mine.yaml", "--format", "json").stdout)["rules"]
+        after = json.loads(run("coverage", "mine.yaml", "--json").stdout)["rules"]
         assert (after["total"], after["exercised"]) == (before["total"] + 1, before["exercised"] + 1)
 
 

@@ -167,8 +167,8 @@ def test_what_is_left_out_is_listed(home: Path) -> None:
     ("content", "complaint"),
     [
         ("{", "this is no JSON"),
-        ("[]", "this is no HAR file, dump of mitmproxy, Postman collection or mapping of WireMock"),
-        ('{"log": {"entries": []}}', "there is no exchange in it that could be imported"),
+        ("[]", "is not a HAR file, a dump of mitmproxy, a Postman collection or a mapping of WireMock"),
+        ('{"log": {"entries": []}}', "contains no request with a response that could be imported"),
         ('{"log": {"entries": [{}]}}', r"log.entries[0]: request.url is missing"),
         ("5:", "It is no dump of mitmproxy"),
         ("9" * 18 + ":x", "with one of more than 12 digits. It is no dump of mitmproxy"),
@@ -219,8 +219,8 @@ def test_a_dialect_is_derived_into_the_working_directory(home: Path) -> None:
         (["--dialect", "../mine", "tape"], "cannot be the name of a dialect"),
         (["--dialect", "mine", "empty"], "there is no recording in empty"),
         (["--dialect", "mine", "text"], "text is no recording"),
-        (["--dialect", "mine", "--by", "xs2a-1.84", "tape"], "--dialect NAME derives none"),
-        (["text"], "text is no folder"),
+        (["--dialect", "mine", "--by", "xs2a-1.84", "tape"], "use either --by or --dialect"),
+        (["text"], "text is a file"),
         (["--by", "other", "tape"], "there is no dialect 'other'"),
     ],
 )

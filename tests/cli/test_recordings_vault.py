@@ -28,7 +28,7 @@ def export(file: str = "v", confdir: str = "conf") -> Result:
 def test_it_is_not_written_without_a_passphrase() -> None:
     done = export()
     assert done.exit_code == 2
-    assert "under a passphrase only: set XS2A_SANDBOX_VAULT_KEY" in done.output
+    assert "needs a passphrase: set XS2A_SANDBOX_VAULT_KEY" in done.output
     assert not Path("v").exists()
 
 
@@ -46,7 +46,7 @@ def test_a_file_that_is_there_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("v").write_text("mine")
     done = export()
     assert done.exit_code == 2
-    assert "v is there already: name another file, or remove it" in done.output
+    assert "v already exists: choose another name, or remove the file" in done.output
     assert Path("v").read_text() == "mine"
 
 

@@ -63,8 +63,8 @@ def test_explain_says_what_warn_would(seal: Path, monkeypatch: pytest.MonkeyPatc
         (("--with", "no-such.pem"), "No such file"),
         (("--with", "ca.pem"), "holds no private key"),
         (("--with", "qseal.p12"), "holds no certificate as PEM"),
-        (("--with", "qseal.pem", "--sign", "psu-id"), "is no header of the request"),
-        (("--with", "qseal.pem", "-H", "nothing"), "is not 'NAME: VALUE'"),
+        (("--with", "qseal.pem", "--sign", "psu-id"), "the request has no header 'psu-id'"),
+        (("--with", "qseal.pem", "-H", "nothing"), "is not a header; write it as 'Name: value'"),
         (("--with", "qseal.pem", "-d", "@no-such.json"), "No such file"),
     ],
 )

@@ -21,7 +21,7 @@ def test_an_answer_without_a_signature_ends_with_1_and_says_which_headers_it_lac
 def test_what_has_no_head_is_no_answer(content: bytes) -> None:
     result = CliRunner().invoke(cli, ["verify"], input=content)
     assert result.exit_code == 2
-    assert "write it with curl -i" in result.stderr
+    assert "get it with curl -i" in result.stderr
 
 
 def test_a_wrong_ca_is_named(tmp_path: Path) -> None:

@@ -87,6 +87,7 @@ def test_table() -> None:
     table = run("testdata").stdout
     for part in (VALID, "Anna [bold]", "2.50", "sepa-credit-transfers", "sms"):
         assert part in table
+    assert not set(table) & set("┏┃┡│└─\x1b"), "a pipe gets no frames and no colours"
 
 
 def test_the_bundled_test_data_and_an_own_one(home: Path) -> None:

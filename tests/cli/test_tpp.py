@@ -1,5 +1,6 @@
 """Test certificates from the command line."""
 
+import json
 import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -52,7 +53,7 @@ def test_the_same_tpp_gets_a_second_pair_in_another_folder() -> None:
 
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert again.exit_code == 2
-    assert "is there already" in again.output
+    assert "already exists" in again.output
     old, new = read("my-tpp/qwac.pem"), read("next/qwac.pem")
     assert (old.organisation_identifier, old.issuer) == (new.organisation_identifier, new.issuer)
     assert new.not_before.astimezone(UTC) == datetime(2026, 12, 31, 23, tzinfo=UTC)
@@ -62,12 +63,12 @@ def test_the_same_tpp_gets_a_second_pair_in_another_folder() -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--roles", "AISP,CEO"], "'CEO' is no role; there are AISP, PISP, PIISP"),
-        (["--id", "AT-123"], "write it as PSDAT-FMA-123456"),
-        (["--name", "x" * 65], "1 to 64 characters"),
-        (["--name", "a\nb"], "1 to 64 characters"),
-        (["--domain", "tpp example"], "is no host name"),
-        (["--password", ""], "must not be empty"),
+        (["--roles", "AISP,CEO"], "'CEO' is not a role; the roles are AISP, PISP, PIISP"),
+        (["--id", "AT-123"], "write it like PSDAT-FMA-123456"),
+        (["--name", "x" * 65], "1 to 64 printable characters"),
+        (["--name", "a\nb"], "1 to 64 printable characters"),
+        (["--domain", "tpp example"], "is not a host name"),
+        (["--password", ""], "1 to 200 characters"),
         (["--from", "tomorrow"], "does not match the format"),
         (["--days", "0"], "not in the range"),
     ],
@@ -108,7 +109,7 @@ def test_who_cannot_be_revoked_or_blocked_is_told() -> None:
 
     assert (unknown.exit_code, nothing.exit_code) == (2, 2)
     assert "no certificate was issued for PSDAT-FMA-1" in unknown.output
-    assert "holds no certificate that can be read" in nothing.output
+    assert "holds no readable certificate" in nothing.output
 
 
 def test_the_zoo_has_one_of_each_with_its_code() -> None:
@@ -117,6 +118,8 @@ def test_the_zoo_has_one_of_each_with_its_code() -> None:
     assert done.exit_code == 0, done.output
     listed = {line.split()[1]: line.split()[0] for line in done.output.splitlines()}
     assert listed == {name: mistake.error.upper().replace("-", "_") for name, mistake in MISTAKES.items()}
+    as_json = json.loads(tpp("zoo", "zoo", "--json").stdout)
+    assert {one["name"]: one["code"] for one in as_json} == listed
     assert {file.stem for file in Path("zoo").glob("*.header")} == set(MISTAKES)
     assert {file.stem for file in Path("zoo").glob("*.pem")} == {m.name for m in MISTAKES.values() if m.has_key}
 

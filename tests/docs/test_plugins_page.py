@@ -59,7 +59,7 @@ def test_the_plugin_of_the_page_adds_what_the_page_says(install: Install, tmp_pa
     cases.mkdir(parents=True)
     (cases / "points.yaml").write_text(block("yaml"))
 
-    listed = json.loads(command("plugins", "--format", "json", cwd=tmp_path).stdout)
+    listed = json.loads(command("plugins", "--json", cwd=tmp_path).stdout)
     assert listed["loaded"] == ["acme-bank 1.0"]
     assert listed["added"] == {
         "commands": ["acme"],
@@ -208,7 +208,7 @@ def test_a_part_of_a_run_that_fails_costs_only_itself(install: Install, tmp_path
 
 def test_a_plugin_that_is_named_as_a_feature_takes_nothing_from_it(install: Install, tmp_path: Path) -> None:
     install(block("python"), block("toml").replace("acme-bank = ", "console = "))
-    listed = json.loads(command("plugins", "--format", "json", cwd=tmp_path).stdout)
+    listed = json.loads(command("plugins", "--json", cwd=tmp_path).stdout)
     assert "console" in listed["features"]
     assert listed["loaded"] == ["acme-bank 1.0"]
     assert command("console", "--help", cwd=tmp_path).returncode == 0
@@ -240,7 +240,7 @@ def control_routes():
 
 def test_a_plugin_gets_its_settings(install: Install, tmp_path: Path) -> None:
     install(CONFIGURED)
-    listed = command("plugins", "--format", "json", cwd=tmp_path)
+    listed = command("plugins", "--json", cwd=tmp_path)
     assert (listed.returncode, json.loads(listed.stdout)["added"]) == (0, {"control_routes": ["own"]})
     with served(tmp_path, settings={"plugins": {"acme-bank": {"channel": "web"}}}) as sandbox:
         token = {"Authorization": f"Bearer {sandbox.token}"}

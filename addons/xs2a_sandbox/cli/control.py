@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from xs2a_sandbox.cli.flags import running_sandbox_flags
+from xs2a_sandbox.cli.help import command, json_option, option
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.control.shapes import ClockShape
@@ -15,39 +16,43 @@ from xs2a_sandbox.state.session import is_session_name
 
 
 def session_option(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return click.option("--session", metavar="NAME", help=text, callback=_session_name)
+    return option("--session", metavar="NAME", section="Running sandbox", help=text, callback=_session_name)
 
 
 def _session_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     if value is not None and not is_session_name(value):
-        raise click.BadParameter("session names are 1 to 64 of the characters A-Z a-z 0-9 . _ -")
+        raise click.BadParameter("a session name has 1 to 64 characters: A-Z a-z 0-9 . _ -")
     return value
 
 
-_session_option = session_option("The session; `default` when it is not named.")
+_session_option = session_option("The session; `default` if left out.")
 
 
-@click.command()
+@command(section="Run", examples=("xs2a-sandbox reset", "xs2a-sandbox reset --session checkout-tests"))
 @_session_option
-@click.option("--all", "everything", is_flag=True, help="Forget all sessions.")
+@option("--all", "everything", is_flag=True, help="Reset all sessions.")
 @running_sandbox_flags
 def reset(session: str | None, everything: bool, **flags: Any) -> None:
-    """Forget the state and the clock of a running sandbox's session."""
+    """Reset the state and the clock of a session."""
     if everything and session is not None:
-        raise click.UsageError("--session and --all exclude each other")
+        raise click.UsageError("use either --session or --all, not both")
     client = client_of(flags, session)
     names = client.reset(all=everything)["reset"]
     click.echo(f"forgot the state of {', '.join(names)}")
 
 
-@click.command()
+@command(section="Look", examples=("xs2a-sandbox state", "xs2a-sandbox state consents --session checkout-tests --json"))
 @click.argument("collection", required=False)
 @click.argument("id", required=False)
 @_session_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @running_sandbox_flags
 def state(collection: str | None, id: str | None, session: str | None, as_json: bool, **flags: Any) -> None:
-    """Show the documents of a running sandbox: the test data, with their changes."""
+    """Show the consents, payments and other documents of a session.
+
+    Without COLLECTION it lists the collections with their sizes, with COLLECTION the documents in it, and with ID one
+    document.
+    """
     client = client_of(flags, session)
     if collection is None:
         value: Mapping[str, Any] = client.collections()
@@ -61,28 +66,35 @@ def state(collection: str | None, id: str | None, session: str | None, as_json: 
         for key, document in value.items():
             click.echo(f"{key}  {json.dumps(document, ensure_ascii=False)}")
         if not value:
-            click.echo(f"nothing in {collection}")
+            click.echo(f"the collection {collection} is empty")
     else:
         width = max(map(len, value), default=0)
         for name, documents in value.items():
             click.echo(f"{name:<{width}}  {len(documents)}")
 
 
-@click.command()
-@click.option("--move", metavar="SPAN", help="Let time pass: 90d, 12h, 1d6h, PT15M, 90 (seconds); -1d goes back.")
-@click.option("--freeze", metavar="TIME", help="Stop the clock at this time: 2026-11-21T09:00.")
-@click.option("--seed", metavar="TEXT", help="With --freeze: make the same ids whenever the same requests come.")
-@click.option("--real", is_flag=True, help="Go back to the real time.")
+@command(section="Run", examples=("xs2a-sandbox clock --move 90d", "xs2a-sandbox clock --freeze 2026-11-21T09:00"))
+@option("--move", metavar="SPAN", help="Move the clock: 90d, 12h, 1d6h, PT15M or 90 (seconds); -1d moves it back.")
+@option("--freeze", metavar="TIME", help="Stop the clock at this time, such as 2026-11-21T09:00.")
+@option("--seed", metavar="TEXT", help="With --freeze: create the same ids whenever the same requests arrive.")
+@option("--real", is_flag=True, help="Return to the real time.")
+@json_option
 @_session_option
 @running_sandbox_flags
 def clock(
-    move: str | None, freeze: str | None, seed: str | None, real: bool, session: str | None, **flags: Any
+    move: str | None,
+    freeze: str | None,
+    seed: str | None,
+    real: bool,
+    as_json: bool,
+    session: str | None,
+    **flags: Any,
 ) -> None:
-    """Show, move, freeze or set back the clock of a running sandbox's session."""
+    """Show, move or freeze the clock of a session."""
     if (move is not None) + (freeze is not None) + real > 1:
-        raise click.UsageError("--move, --freeze and --real exclude each other")
+        raise click.UsageError("use only one of --move, --freeze and --real")
     if seed is not None and freeze is None:
-        raise click.UsageError("--seed goes with --freeze: only a clock that stands can have one")
+        raise click.UsageError("--seed needs --freeze TIME: ids repeat only while the clock is frozen")
     client = client_of(flags, session)
     if move is not None:
         now = client.move_clock(move)
@@ -92,7 +104,7 @@ def clock(
         now = client.set_clock(real=True)
     else:
         now = client.clock()
-    click.echo(f"{now['now']}  {_kind(now)}")
+    click.echo(json.dumps(now, indent=2) if as_json else f"{now['now']}  {_kind(now)}")
 
 
 def _kind(clock: ClockShape) -> str:

@@ -8,15 +8,19 @@ import click
 
 from xs2a_sandbox.cli.control import client_of
 from xs2a_sandbox.cli.flags import running_sandbox_flags
+from xs2a_sandbox.cli.help import command
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.errors import UserMistake
 
 
-@click.command()
+@command(section="Look", examples=("xs2a-sandbox docs", "xs2a-sandbox docs journeys/consent"))
 @click.argument("page", default="index")
 @running_sandbox_flags
 def docs(page: str, **flags: Any) -> None:
-    """Open the documentation, or one PAGE of it, such as clients: in the browser if a sandbox runs, else here."""
+    """Open the documentation, or one PAGE of it.
+
+    If a sandbox runs, the browser shows the page; otherwise the terminal does.
+    """
     from xs2a_sandbox.control.documentation import site
     from xs2a_sandbox.documents.schema_errors import did_you_mean
 
@@ -24,7 +28,7 @@ def docs(page: str, **flags: Any) -> None:
     text = site().text(f"{name}.md")
     if text is None:
         names = [known.removesuffix(".md") for known in site().names()]
-        hint = did_you_mean(name, names) or f"; there are {', '.join(names)}"
+        hint = did_you_mean(name, names) or f". The pages are: {', '.join(names)}"
         raise click.UsageError(f"the documentation has no page {name!r}{hint}")
     settings, client = load_settings(flags), client_of(flags, None)
     try:

@@ -11,7 +11,15 @@ from typing import Any
 import click
 
 from xs2a_sandbox.cli.control import session_option
-from xs2a_sandbox.cli.flags import by_name, read_body, read_headers, request_arguments, running_sandbox_flags
+from xs2a_sandbox.cli.flags import (
+    bank_flags,
+    by_name,
+    read_body,
+    read_headers,
+    request_arguments,
+    running_sandbox_flags,
+)
+from xs2a_sandbox.cli.help import command, json_option, option
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.control.shapes import DescribedRequest
@@ -76,7 +84,7 @@ def _certificates(file: Path) -> Iterator[str]:
         for der in certificate.from_pem(file.read_bytes()):
             yield b64encode(der).decode()
     except (OSError, ValueError):
-        raise click.BadParameter(f"{file}: there is no certificate in PEM", param_hint="--cert") from None
+        raise click.BadParameter(f"{file} holds no certificate in PEM format", param_hint="--cert") from None
 
 
 def _signature(signature: Mapping[str, Any]) -> Iterator[str]:
@@ -111,18 +119,25 @@ def _wrap(line: str, indent: str = "  ") -> list[str]:
     return wrap(plain, _WIDTH, initial_indent=lead, subsequent_indent=indent, break_on_hyphens=False) or [lead]
 
 
-@click.command()
+@command(
+    section="Look",
+    examples=(
+        "xs2a-sandbox explain GET /v1/accounts",
+        "xs2a-sandbox explain POST /v1/consents -d @consent.json --cassettes cases",
+    ),
+)
 @request_arguments
-@click.option(
+@option(
     "--cert",
     "certificate",
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="The client certificate of the app, in PEM; a key in the file is ignored.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--offline", is_flag=True, help="Go by the configured files, even if a sandbox runs.")
-@session_option("The session; `default` when it is not named.")
+@json_option
+@option("--offline", is_flag=True, help="Use the configured files, even if a sandbox runs.")
+@bank_flags
+@session_option("The session; `default` if left out.")
 @running_sandbox_flags
 def explain(
     method: str,
@@ -135,9 +150,10 @@ def explain(
     session: str | None,
     **flags: Any,
 ) -> None:
-    """Say why a request gets its answer, without sending it.
+    """Explain why a request gets its response, without sending it.
 
-    It asks the running sandbox; if none runs, it goes by the configured cassettes and fresh test data.
+    It asks the running sandbox. If none runs, or with --offline, --dialect, --cassettes, --quirk or --testdata, it uses
+    the configured files and fresh test data.
     """
     request: DescribedRequest = {
         "method": method.upper(),
@@ -153,6 +169,7 @@ def explain(
         described_request.read(request)
     except Refused as error:
         raise click.UsageError(str(error)) from None
+    offline = offline or any(flags[name] for name in ("dialect", "cassettes", "quirk", "testdata"))
     settings = load_settings(flags)
     explained, note = (_offline(settings, request), "") if offline else _explain(settings, session, request)
     if as_json:
@@ -165,7 +182,7 @@ def _text(argument: str) -> str:
     try:
         return read_body(argument).decode()
     except UnicodeDecodeError:
-        raise click.BadParameter(f"{argument} is no text in UTF-8", param_hint="-d") from None
+        raise click.BadParameter(f"{argument} is not UTF-8 text", param_hint="-d") from None
 
 
 def _explain(settings: Settings, session: str | None, request: DescribedRequest) -> tuple[dict[str, Any], str]:
@@ -174,7 +191,9 @@ def _explain(settings: Settings, session: str | None, request: DescribedRequest)
     try:
         return {"asked": client.url, **client.explain(request)}, ""
     except NotRunning:
-        note = f"No sandbox answers at {client.url}:\nthis is by the configured files, with fresh test data.\n\n"
+        note = (
+            f"No sandbox answers at {client.url}:\nthis explanation uses the configured files and fresh test data.\n\n"
+        )
         return _offline(settings, request), note
 
 

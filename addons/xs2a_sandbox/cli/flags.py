@@ -3,25 +3,29 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from xs2a_sandbox.cli.help import option
+from xs2a_sandbox.config.kinds import Setting
 from xs2a_sandbox.config.table import SETTINGS
 from xs2a_sandbox.http.messages import TOKEN
 
 _RUNNING = {
-    "host": "Address of the running sandbox, as `serve` was told.",
-    "port": "Port of its base URL in plain HTTP, as `serve` was told.",
-    "confdir": "Its folder, with the admin token.",
+    "host": "Address that `serve` listens on.",
+    "port": "Port of its base URL in plain HTTP.",
+    "confdir": "Its folder, which holds the admin token.",
 }
 
 
 def setting_flags(
-    *names: str, docs: Mapping[str, str] | None = None
+    *names: str, docs: Mapping[str, str] | None = None, section: str | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Adds the flags named, or all. They arrive as text: `config.load` knows where a wrong value came from.
+    """Add the flags of these settings, or of all. The values stay text: `config.load` reports a wrong one.
 
-    `docs` are other words for some of them.
+    `docs` replaces some help texts, and `section` the sections of the settings.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -29,21 +33,40 @@ def setting_flags(
             if setting.flag is None or (names and setting.name not in names):
                 continue
             doc, kind = (docs or {}).get(setting.name, setting.doc), setting.kind
+            attributes: dict[str, Any] = {"section": setting.section if section is None else section}
             if kind.metavar is None:
                 value = not setting.default
-                doc = doc if value else f"No {doc[0].lower()}{doc[1:]}"
-                option = click.option(setting.flag, setting.name, flag_value=value, default=None, help=doc)
+                doc = doc if value else f"Do not {doc[0].lower()}{doc[1:]}"
+                attributes |= {"flag_value": value, "default": None}
             else:
-                doc += f" [{setting.default}]" if setting.default else ""
-                option = click.option(setting.flag, setting.name, metavar=kind.metavar, multiple=kind.is_list, help=doc)
-            command = option(command)
+                default = str(setting.default) if setting.default else None
+                attributes |= {"metavar": kind.metavar, "multiple": kind.is_list, "unset": default}
+                attributes["shell_complete"] = _completion(setting)
+            command = option(setting.flag, setting.name, help=doc, **attributes)(command)
         return command
 
     return decorate
 
 
-running_sandbox_flags = setting_flags(*_RUNNING, docs=_RUNNING)
-"""By which a running sandbox is found."""
+def _completion(setting: Setting) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """What a shell completes: the words of a choice, or files and folders."""
+    examples = setting.kind.schema.get("items", {}).get("examples")
+    words = examples or [word for word in str(setting.kind.metavar).split("|") if word.islower()]
+    path = {"FILE": "file", "DIR": "dir"}.get(setting.kind.metavar or "")
+
+    def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+        if path:
+            return [CompletionItem(begun, type=path)]
+        return [CompletionItem(word) for word in words if word.startswith(begun)]
+
+    return complete
+
+
+running_sandbox_flags = setting_flags(*_RUNNING, docs=_RUNNING, section="Running sandbox")
+"""The flags by which a command finds the running sandbox."""
+
+bank_flags = setting_flags("dialect", "cassettes", "quirk", "testdata")
+"""The flags for the files that describe the bank."""
 
 
 def _headers(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -52,12 +75,12 @@ def _headers(context: click.Context, parameter: click.Parameter, value: tuple[st
         name, colon, content = text.partition(":")
         if not (colon and TOKEN.fullmatch(name) and content.strip().isprintable()):
             # What was typed may be a secret: it is not repeated.
-            raise click.BadParameter("this is no header field; write it as 'Name: value'")
+            raise click.BadParameter("this is not a header; write it as 'Name: value'")
         pairs.append((name, content.strip()))
     return tuple(pairs)
 
 
-header_flag = click.option(
+header_flag = option(
     "--header",
     "headers",
     metavar="'NAME: VALUE'",
@@ -65,19 +88,26 @@ header_flag = click.option(
     callback=_headers,
     help="A header for every request, such as a token; it replaces the recorded one. May be repeated.",
 )
-vault_flag = click.option(
+vault_flag = option(
     "--vault",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="An exported vault, with the real values of the recording's pseudonyms. [vault in --confdir]",
+    unset="the vault in --confdir",
+    help="An exported vault, with the real values of the recording's pseudonyms.",
 )
 
 
 def request_arguments(command: Callable[..., None]) -> Callable[..., None]:
     """Adds `method`, `url`, `headers` and `body`: what curl is given for a request."""
     for add in (
-        click.option("-d", "--data", "body", metavar="BODY", help="The body, byte for byte; @FILE reads a file."),
-        click.option(
+        option(
+            "-d",
+            "--data",
+            "body",
+            metavar="BODY",
+            help="The body of the request, sent byte for byte; @FILE reads a file.",
+        ),
+        option(
             "-H",
             "--header",
             "headers",
@@ -104,7 +134,7 @@ def _read(argument: str) -> Iterator[tuple[str, str]]:
         if colon and name.strip():
             yield name.strip(), value.strip()
         elif line.strip() and not line.startswith("HTTP/"):
-            raise click.BadParameter(f"{line!r} is not 'NAME: VALUE'", param_hint="-H")
+            raise click.BadParameter(f"{line!r} is not a header; write it as 'Name: value'", param_hint="-H")
 
 
 def read_body(argument: str | None) -> bytes:
@@ -120,7 +150,7 @@ def _content(file: str) -> bytes:
     try:
         return Path(file).read_bytes()
     except OSError as error:
-        raise click.BadParameter(f"{file}: {error.strerror}") from None
+        raise click.BadParameter(f"cannot read {file}: {error.strerror}") from None
 
 
 def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ import msgspec
 
 from xs2a_sandbox.cli.control import session_option
 from xs2a_sandbox.cli.flags import running_sandbox_flags
+from xs2a_sandbox.cli.help import command, json_option, option
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.control.client import Client
 from xs2a_sandbox.http import to_json
@@ -22,7 +23,7 @@ def _status(context: click.Context, parameter: click.Parameter, value: str | Non
     if value is None:
         return None
     if not value.isdecimal() or not 200 <= int(value) <= 599:
-        raise click.BadParameter(f"{value!r} is not a number from 200 to 599")
+        raise click.BadParameter(f"{value!r} is not a status from 200 to 599")
     return int(value)
 
 
@@ -33,34 +34,35 @@ def _filters[**P, R](command: Callable[P, R]) -> Callable[P, R]:
             {"callback": _status} if journal_filter.name == "status" else {"type": click.IntRange(0)}
         )
         kind = number if journal_filter.kind == "number" else {}
-        command = click.option(
-            f"--{journal_filter.name}", metavar=journal_filter.metavar, help=journal_filter.help, **kind
-        )(command)
+        command = option(f"--{journal_filter.name}", metavar=journal_filter.metavar, help=journal_filter.help, **kind)(
+            command
+        )
     return command
 
 
-@click.command()
+@command(section="Look", examples=("xs2a-sandbox journal --status 400", "xs2a-sandbox journal 12"))
 @click.argument("number", required=False, type=click.IntRange(1))
 @_filters
-@click.option(
+@option(
     "--search",
     metavar="QUERY",
-    help="Only those that fit a search, such as 'status:4xx method:post op:initiate-payment'.",
+    help="Only those that match a search, such as 'status:4xx method:post op:initiate-payment'.",
 )
-@click.option("--limit", metavar="N", type=click.IntRange(0), help="Show the last N. [50]")
-@click.option(
-    "--no-redact", "plain", is_flag=True, help="Show everything as it was sent, tokens and personal data too."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@session_option("Only of this session; all when none is named.")
+@option("--limit", metavar="N", type=click.IntRange(0), unset="50", help="Show the last N.")
+@option("--no-redact", "plain", is_flag=True, help="Show everything as it was sent, tokens and personal data too.")
+@json_option
+@session_option("Only of this session; all sessions if left out.")
 @running_sandbox_flags
 def journal(number: int | None, session: str | None, plain: bool, as_json: bool, **flags: Any) -> None:
-    """Show the last exchanges of a running sandbox, or all of the one with NUMBER."""
+    """Show the last requests and responses of a running sandbox.
+
+    With NUMBER it shows everything about one of them.
+    """
     names = (*(journal_filter.name for journal_filter in _OPTIONS), "search", "limit")
     options = {"session": session, **{name: flags.pop(name) for name in names}}
     filters = {name: value for name, value in options.items() if value is not None}
     if number is not None and filters:
-        raise click.UsageError(f"NUMBER and --{min(filters)} exclude each other")
+        raise click.UsageError(f"use either NUMBER or --{min(filters)}, not both")
     client = Client.of(load_settings(flags), number=Decimal)
     if number is not None:
         value: Mapping[str, Any] = client.exchange(number, plain=plain)
@@ -80,7 +82,7 @@ def _list(value: Mapping[str, Any]) -> Iterator[str]:
         yield _line(exchange)
         yield from (f"    {text}" for text in (*exchange["warnings"], *exchange["nearest"]))
     if not value["exchanges"]:
-        yield "nothing in the journal" if not value["kept"] else f"none of the {value['kept']} exchanges is like that"
+        yield "the journal is empty" if not value["kept"] else f"none of the {value['kept']} exchanges matches"
 
 
 def _format_exchange(exchange: Mapping[str, Any]) -> Iterator[str]:

@@ -1,12 +1,14 @@
 """The commands. Each imports what it needs itself: `--help` waits for no proxy."""
 
 import os
+from difflib import get_close_matches
 from typing import Any
 
 import click
 
 from xs2a_sandbox import __version__
 from xs2a_sandbox.cli import control, docs, explain, journal, plugin_list, recordings, serve, testdata
+from xs2a_sandbox.cli.help import Group
 from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake, check_system
 from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.upstream import tls
@@ -16,14 +18,24 @@ class _Mistake(click.ClickException):
     exit_code = 2
 
 
-class _Commands(click.Group):
-    """Says a user's mistake in words, and takes ^C for an answer. Features and plugins have further commands."""
+class _Commands(Group):
+    """All commands, with those of features and plugins. A user's mistake is a message, and ^C ends without one."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted({*super().list_commands(context), *_added_commands()})
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         return super().get_command(context, name) or _added_commands().get(name)
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not (name.startswith("-") or context.resilient_parsing or self.get_command(context, name)):
+            near = get_close_matches(name, self.list_commands(context), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "xs2a-sandbox --help lists all commands."
+            raise click.UsageError(f"unknown command {name!r}; {hint}", context)
+        return super().resolve_command(context, args)
 
     def invoke(self, context: click.Context) -> Any:
         try:
@@ -38,13 +50,16 @@ class _Commands(click.Group):
             context.exit(130)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    subcommand_metavar="COMMAND [OPTIONS]",
+    options_metavar="",
+    examples=("xs2a-sandbox serve", "xs2a-sandbox explain GET /v1/accounts", "xs2a-sandbox serve --help"),
+)
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def cli() -> None:
-    """A sandbox that answers like a bank's PSD2 XS2A interface.
-
-    Every flag can also stand in xs2a-sandbox.yaml (proxy_port: 8080) or in the environment (XS2A_SANDBOX_PROXY_PORT).
-    """
+    """A sandbox that answers like a bank's PSD2 XS2A interface."""
     check_system()
     tls.leave_out(os.environ)
 

@@ -5,20 +5,21 @@ import json
 import click
 
 from xs2a_sandbox import plugins as hooks
+from xs2a_sandbox.cli.help import command, json_option
 
 
-@click.command
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the list.")
+@command(section="Look", examples=("xs2a-sandbox plugins", "xs2a-sandbox plugins --json"))
+@json_option
 @click.pass_context
-def plugins(context: click.Context, form: str) -> None:
-    """List the features, the plugins that are installed, and what these add.
+def plugins(context: click.Context, as_json: bool) -> None:
+    """List the features, the installed plugins and what they add.
 
-    Exit status 1 when one cannot be used.
+    The exit status is 1 if one of them cannot be used.
     """
     found = hooks.plugins()
     added = {hook: names for hook in _hooks() if (names := _name_added(found, hook))}
     failures = found.describe_failures()
-    if form == "json":
+    if as_json:
         value = {"features": found.features, "loaded": list(found.loaded.values()), "failed": found.failed}
         click.echo(json.dumps({**value, "added": added}, indent=2))
     else:

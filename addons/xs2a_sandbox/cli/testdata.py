@@ -7,15 +7,19 @@ from typing import Any
 
 import click
 
+from xs2a_sandbox.cli.help import command, json_option
 from xs2a_sandbox.config import load_settings
 
 Collections = Mapping[str, Mapping[str, Any]]
 
 
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@command(section="Look", examples=("xs2a-sandbox testdata", "xs2a-sandbox testdata --json"))
+@json_option
 def testdata(as_json: bool) -> None:
-    """List the preconfigured consents, accounts, payments, customers and clients (TPPs that may ask for tokens)."""
+    """List the test data, such as consents, accounts and payments.
+
+    It also lists customers, and clients: the TPPs that may ask for tokens.
+    """
     from xs2a_sandbox.bank.loading import load_testdata
 
     settings = load_settings()
@@ -24,14 +28,16 @@ def testdata(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(listed, ensure_ascii=False, indent=2))
         return
+    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    # Wide enough for an id and its accounts where there is no terminal.
-    console = Console(width=None if sys.stdout.isatty() else 140)
+    # A pipe gets no frames, and lines that are wide enough for an id and its accounts.
+    is_terminal = sys.stdout.isatty()
+    console = Console(width=None if is_terminal else 140)
     for title, rows in listed.items():
-        table = Table(title=title, title_justify="left")
+        table = Table(title=title, title_justify="left", box=box.HEAVY_HEAD if is_terminal else None)
         for column in rows[0] if rows else ():
             table.add_column(column, overflow="fold")
         for row in rows:

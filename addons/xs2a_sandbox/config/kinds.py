@@ -54,7 +54,7 @@ class Setting:
     """One field of a class of settings; its flag, variable and documentation follow.
 
     `default` is how the field's default is written, None where there is none; `unset` says in the documentation what
-    holds then. `example` is YAML.
+    holds then. `example` is YAML. `section` is the heading of the flag in `serve --help`.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Setting:
     example: str
     unset: str
     in_file_only: bool
+    section: str
 
     @property
     def variable(self) -> str:
@@ -86,6 +87,7 @@ def setting[T](
     example: str | None = None,
     unset: str = "none",
     in_file_only: bool = False,
+    section: str = "",
     is_secret: bool = False,
 ) -> T:
     """A field of a class of settings.
@@ -102,6 +104,7 @@ def setting[T](
         "example": example or (value if isinstance(value, str) and value else json.dumps(value)),
         "unset": unset,
         "in_file_only": in_file_only,
+        "section": section,
     }
     return field(default=default, repr=not is_secret, metadata=declared)
 
@@ -150,7 +153,7 @@ HEADER = text("the name of a header", r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}", "HEAD
 CHECKS = SettingKind(
     f"a list of checks: {', '.join(CHECK_NAMES)}; or {WARN}",
     readers.checks,
-    "|".join((*CHECK_NAMES, WARN)),
+    "CHECK",
     {"type": "array", "items": {"type": "string", "examples": [*CHECK_NAMES, WARN]}},
 )
 PROFILE = choice("documented", "strict")

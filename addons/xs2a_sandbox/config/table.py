@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.config import kinds, readers
-from xs2a_sandbox.config.checks import Profile
+from xs2a_sandbox.config.checks import CHECK_NAMES, Profile
 from xs2a_sandbox.config.kinds import SettingKind, choice, setting, settings_of, text, url
 from xs2a_sandbox.config.limits import CONNECTIONS, JOURNALED
 from xs2a_sandbox.config.readers import Network
@@ -24,6 +24,14 @@ _STATE = SettingKind(
     "memory:, sqlite:FILE or a URL such as redis://USER:PASSWORD@HOST:6379/0", readers.state, "memory:|sqlite:FILE|URL"
 )
 
+_ADDRESSES = "Addresses and connections"
+_BANK = "Behaviour of the bank"
+_STATE_AND_TIME = "State and time"
+_TESTING = "Tests and logs"
+_REAL_BANK = "Real bank"
+_COMPARING = "Comparison with the real bank (mode compare)"
+_CLIENT_CERTIFICATES = "Client certificates behind a proxy"
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -33,33 +41,68 @@ class Settings:
         text("an address or a host name", r"[A-Za-z0-9._-]+|[0-9a-fA-F:.]+", "HOST"),
         "127.0.0.1",
         "Address to listen on. Everybody who reaches it can use the sandbox.",
+        section=_ADDRESSES,
     )
-    proxy_port: int = setting(kinds.PORT, 8080, "Port of the forward proxy, for an app's proxy setting.")
+    proxy_port: int = setting(
+        kinds.PORT,
+        8080,
+        "Port of the forward proxy, for an app's proxy setting.",
+        section=_ADDRESSES,
+    )
     port: int = setting(
-        kinds.PORT, 8081, "Port for an app's base URL in plain HTTP; the sandbox's own pages are there too."
+        kinds.PORT,
+        8081,
+        "Port for an app's base URL in plain HTTP; the sandbox's own pages are there too.",
+        section=_ADDRESSES,
     )
-    tls_port: int | None = setting(kinds.PORT_OR_OFF, 8443, "Port for an app's base URL over TLS, or off.")
+    tls_port: int | None = setting(
+        kinds.PORT_OR_OFF,
+        8443,
+        "Port for an app's base URL over TLS, or off.",
+        section=_ADDRESSES,
+    )
     proxy_engine: Literal["auto", "mitmproxy"] = setting(
         choice("auto", "mitmproxy"),
         "auto",
         "Engine of the proxy and the TLS port; auto uses mitmproxy only for connections that are not HTTP/1.1.",
+        section=_ADDRESSES,
     )
-    workers: int = setting(kinds.WORKERS, 1, "How many processes serve the same ports, as one sandbox.")
+    workers: int = setting(
+        kinds.WORKERS,
+        1,
+        "Number of processes that serve the same ports as one sandbox.",
+        section=_ADDRESSES,
+    )
     connections: int = setting(
-        kinds.COUNT, CONNECTIONS, "How many connections may be open at a time, at all ports together; of each worker."
+        kinds.COUNT,
+        CONNECTIONS,
+        "Most connections open at the same time, on all ports together, for each worker.",
+        section=_ADDRESSES,
     )
-    dialect: str = setting(kinds.DIALECT, "xs2a-1.84", "The folder of cassettes that says how the bank speaks.")
+    dialect: str = setting(
+        kinds.DIALECT,
+        "xs2a-1.84",
+        "Dialect of the bank: the name of a folder of cassettes.",
+        section=_BANK,
+    )
     cassettes: tuple[Path, ...] = setting(
-        kinds.CASSETTES, (), "More folders of cassettes, or scenarios/NAME; later ones win. May be repeated."
+        kinds.CASSETTES,
+        (),
+        "Another folder of cassettes, or scenarios/NAME; later ones win. May be repeated.",
+        section=_BANK,
     )
     quirk: tuple[Path, ...] = setting(
-        kinds.QUIRKS, (), "An undocumented habit of banks to imitate, such as pending-ids-change. May be repeated."
+        kinds.QUIRKS,
+        (),
+        "An undocumented habit of banks to imitate, such as pending-ids-change. May be repeated.",
+        section=_BANK,
     )
     testdata: Path | None = setting(
         kinds.FILE,
         None,
         "A YAML file laid over the bundled customers, accounts, consents and payments.",
         example="my-testdata.yaml",
+        section=_BANK,
     )
     state: str = setting(
         _STATE,
@@ -68,28 +111,41 @@ class Settings:
         example="sqlite:~/.xs2a-sandbox/state.db",
         unset="`state.db` in `confdir`",
         is_secret=True,
+        section=_STATE_AND_TIME,
     )
     session_ttl: timedelta | None = setting(
-        kinds.AGE, None, "With state in Redis: forget a session that nobody has used for this long.", written="off"
+        kinds.AGE,
+        None,
+        "With state in Redis, delete a session that was not used for this long.",
+        written="off",
+        section=_STATE_AND_TIME,
     )
-    reset: bool = setting(kinds.SWITCH, False, "Forget the kept state at the start.")
+    reset: bool = setting(
+        kinds.SWITCH,
+        False,
+        "Delete the state of earlier runs at the start.",
+        section=_STATE_AND_TIME,
+    )
     frozen_at: datetime | None = setting(
         kinds.TIME,
         None,
-        "The time at which every session's clock stands, until the session moves or sets it.",
+        "Freeze the clock of every session at this time, until the session moves or sets it.",
         example='"2026-11-21T09:00"',
+        section=_STATE_AND_TIME,
     )
     seed: str | None = setting(
         text("a text of 1 to 200 characters", r".{1,200}", "TEXT"),
         None,
-        "With frozen_at: make the same ids in every session and every run.",
+        "With frozen_at, create the same ids in every session and every run.",
         example="spring",
+        section=_STATE_AND_TIME,
     )
     confdir: Path = setting(
         kinds.FOLDER,
         Path("~/.xs2a-sandbox"),
         "Folder of the sandbox's certificates and state.",
         written="~/.xs2a-sandbox",
+        section=_STATE_AND_TIME,
     )
     public_url: str | None = setting(
         url("https://sandbox.example.org"),
@@ -97,6 +153,7 @@ class Settings:
         "The sandbox's address for a payment user's browser; scaRedirect links begin with it.",
         example="http://localhost:8081",
         unset="the base URL",
+        section=_ADDRESSES,
     )
     proxy_auth: str | None = setting(
         text("USER:PASS", r"[^:\x00-\x20\x7f]+:[^\x00-\x1f\x7f]+", "USER:PASS"),
@@ -104,58 +161,101 @@ class Settings:
         "Name and password that the proxy asks for.",
         example='"user:password"',
         is_secret=True,
+        section=_ADDRESSES,
     )
     debug_headers: bool = setting(
-        kinds.SWITCH, True, "Headers X-Sandbox-Source and X-Sandbox-Rule in answers, and the nearest rules in a 404."
+        kinds.SWITCH,
+        True,
+        "Add the headers X-Sandbox-Source and X-Sandbox-Rule to responses, and the nearest rules to a 404.",
+        section=_TESTING,
     )
     prefer: bool = setting(
-        kinds.SWITCH, True, "Faults that a request asks for by itself, in the header X-Sandbox-Prefer."
+        kinds.SWITCH,
+        True,
+        "Let requests ask for faults in the header X-Sandbox-Prefer.",
+        section=_TESTING,
     )
     journal: int = setting(
-        kinds.COUNT, JOURNALED, "How many of the last exchanges the journal keeps, with 25 KiB for each."
+        kinds.COUNT,
+        JOURNALED,
+        "How many of the last exchanges the journal keeps, with 25 KiB for each.",
+        section=_TESTING,
     )
-    log_format: Literal["text", "json"] = setting(choice("text", "json"), "text", "Form of the log.")
+    log_format: Literal["text", "json"] = setting(
+        choice("text", "json"),
+        "text",
+        "Form of the log.",
+        section=_TESTING,
+    )
     mode: str = setting(
         kinds.MODE,
         "simulate",
-        "simulate: never ask a bank; spy: ask it what nothing here answers; record: everything; compare: ask it, too.",
+        "Which requests go to the real bank. simulate: none; spy: those that nothing here answers; record: all; "
+        "compare: all, and the responses are compared.",
+        section=_REAL_BANK,
     )
     bank: str | None = setting(
         kinds.BANK_URL,
         None,
-        "The real bank: the URL that its paths begin with.",
+        "Base URL of the real bank.",
         example="https://api.bank.example/psd2",
+        section=_REAL_BANK,
     )
     forward_host: tuple[str, ...] = setting(
         kinds.HOSTS,
         (),
         "A host of the app's other traffic, such as a token server: the proxy passes it on. May be repeated.",
+        section=_REAL_BANK,
     )
     allow_origin: tuple[Origin, ...] = setting(
         kinds.ORIGINS,
         (),
         "Origin of your own web app, whose pages may send requests to a real bank. May be repeated.",
+        section=_REAL_BANK,
     )
     to: Path | None = setting(
-        kinds.FOLDER, None, "Folder that recordings are written into.", example="recordings", unset="`recordings`"
+        kinds.FOLDER,
+        None,
+        "Folder for the recordings.",
+        example="recordings",
+        unset="`recordings`",
+        section=_REAL_BANK,
     )
     answer_from: Literal["sandbox", "bank"] = setting(
-        choice("sandbox", "bank"), "sandbox", "Who answers the app in mode compare."
+        choice("sandbox", "bank"),
+        "sandbox",
+        "In mode compare, whose response the app gets.",
+        section=_COMPARING,
     )
-    allow_writes: bool = setting(kinds.SWITCH, False, "In mode compare, also send writes to the bank.")
+    allow_writes: bool = setting(
+        kinds.SWITCH,
+        False,
+        "In mode compare, also send writes to the bank.",
+        section=_COMPARING,
+    )
     noise_reads: int = setting(
         kinds.NOISE_READS,
         1,
         "In mode compare, how often to repeat each read at the bank, to find values that change by themselves.",
+        section=_COMPARING,
     )
-    ignore: tuple[Path, ...] = setting(kinds.FILES, (), "A file of ignore rules for comparing. May be repeated.")
+    ignore: tuple[Path, ...] = setting(
+        kinds.FILES,
+        (),
+        "A file of ignore rules for comparing. May be repeated.",
+        section=_COMPARING,
+    )
     report: tuple[Path, ...] = setting(
         kinds.REPORTS,
         (),
         f"In mode compare, write a report at the end: {readers.REPORTS_TEXT}. May be repeated.",
+        section=_COMPARING,
     )
     coverage: bool = setting(
-        kinds.SWITCH, False, "At the end, list the operations, rules and errors that no request has exercised."
+        kinds.SWITCH,
+        False,
+        "At the end, list the operations, rules and errors that no request has exercised.",
+        section=_TESTING,
     )
     hosts: tuple[str, ...] = setting(
         kinds.NAMED_HOSTS,
@@ -174,25 +274,31 @@ class Settings:
     profile: Profile = setting(
         kinds.PROFILE,
         "documented",
-        "documented: refuse what the documented interface refuses; strict: also what any check refuses.",
+        "documented: refuse what the documented interface refuses; strict: also what any of the checks refuses.",
+        section=_BANK,
     )
     checks: tuple[str, ...] = setting(
         kinds.CHECKS,
         (),
-        "Checks that refuse beyond the documented interface; warn: the others only tell in a header.",
+        f"A check that refuses more than the documented interface does: {', '.join(CHECK_NAMES)}. "
+        "warn: the other checks only report in a header. May be repeated.",
         unset="none",
+        section=_BANK,
     )
     client_cert_header: str | None = setting(
         kinds.HEADER,
         None,
         "Header in which a proxy in front of the base URL passes on the client certificate.",
         example="X-SSL-Client-Cert",
+        section=_CLIENT_CERTIFICATES,
     )
     client_cert_from: tuple[Network, ...] = setting(
         kinds.NETWORKS,
         (),
-        "Address of a proxy that may send this header; it is removed from all others. May be repeated.",
+        "Address of a proxy that may send this header; other clients' headers of this name are removed. "
+        "May be repeated.",
         example="[127.0.0.1]",
+        section=_CLIENT_CERTIFICATES,
     )
     static_data: bool = setting(
         kinds.SWITCH, False, "Keep accounts as the test data has them, whatever payments do.", in_file_only=True

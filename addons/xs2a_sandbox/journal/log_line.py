@@ -50,14 +50,19 @@ def redact_path(path: str, redact: Callable[[str], str]) -> str:
         return outline(path)
 
 
-def line(exchange: LogEntry, form: Literal["text", "json"], instant: float) -> str:
-    """One line, whatever the client sent; without the query, which may hold personal data."""
+def line(exchange: LogEntry, form: Literal["text", "json"], instant: float, *, is_verbose: bool = False) -> str:
+    """Return one line, whatever the client sent; without the query, which may hold personal data.
+
+    `is_verbose` adds the operation and the request's id to a line of text; JSON always has the id.
+    """
     if form == "json":
         return _object(exchange, instant)
     before, after = _words(
         exchange.session, exchange.method, exchange.path, exchange.status, exchange.source, exchange.rule
     )
     written = f"{stamp(instant, ' ')} {before} {exchange.milliseconds:.1f}ms {after}"
+    if is_verbose:
+        written += f" operation={_word(exchange.operation or '-')} request_id={exchange.request_id or '-'}"
     if exchange.amended:
         written += f" amended={_word(','.join(exchange.amended))}"
     for warning in exchange.warnings:

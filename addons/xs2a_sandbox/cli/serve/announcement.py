@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -26,9 +26,12 @@ def announcement(
     consent: str | None,
     links: Mapping[str, str] = MappingProxyType({}),
     loop: str | None = None,
+    cassettes: Sequence[str] = (),
 ) -> str:
-    """A few lines of text, or one of JSON when that is the log's format. `links` are those of
-    features."""
+    """A few lines of text, or one line of JSON if that is the log's format.
+
+    `links` are those of features. `cassettes` are the folders and files that are listed with `--verbose`.
+    """
     command = curl(settings, addresses, consent)
     banks = [bank for bank in settings.real_banks() if bank.url]
     if settings.log_format == "json":
@@ -48,6 +51,7 @@ def announcement(
                 "plugins": list(plugins().loaded.values()),
                 "banks": [{"url": bank.url, "hosts": bank.host_names, "mode": bank.mode} for bank in banks],
                 "try": command,
+                **({"cassettes": list(cassettes)} if cassettes else {}),
             }
         )
     lines = [
@@ -60,6 +64,7 @@ def announcement(
         *([f"loop      {loop}"] if loop else []),
         *([f"clock     stands at {settings.frozen_at.isoformat()}"] if settings.frozen_at else []),
         *([f"quirks    {', '.join(file.stem for file in settings.quirk)}"] if settings.quirk else []),
+        *(f"cassettes {place}" for place in cassettes),
         *(f"bank      {bank.url} {_modes(bank)}" for bank in banks),
         f"features  {', '.join(plugins().features) or 'none'}",
         *(f"plugin    {text}" for text in plugins().loaded.values()),

@@ -3,34 +3,56 @@
 from collections.abc import Mapping
 from typing import Any
 
-import click
-
 from xs2a_sandbox.cli.flags import setting_flags
+from xs2a_sandbox.cli.help import command, option
+from xs2a_sandbox.cli.verbosity import Verbosity, verbosity_options
 
-_no_redact = click.option(
+_no_redact = option(
     "--no-redact",
     is_flag=True,
-    help="Write secrets and persons' data into recordings as they were sent. On the command line only.",
+    section="Real bank",
+    help="Record secrets and personal data as they were sent. On the command line only.",
 )
 
 
-@click.command()
+@command(
+    section="Run",
+    examples=(
+        "xs2a-sandbox serve --state memory:",
+        "xs2a-sandbox serve --cassettes cases --cassettes scenarios/outage --port 9081",
+    ),
+)
 @setting_flags()
 @_no_redact
+@verbosity_options
 def serve(no_redact: bool, **flags: Any) -> None:
-    """Answer as the bank, until SIGTERM or ^C."""
+    """Run the sandbox until SIGTERM or ^C.
+
+    Every option is also a setting: in xs2a-sandbox.yaml (proxy_port: 8080) or in the environment
+    (XS2A_SANDBOX_PROXY_PORT).
+    """
     _serve(flags, redact=not no_redact)
 
 
-@click.command()
+@command(
+    section="Real banks",
+    examples=(
+        "xs2a-sandbox record --bank https://api.bank.example/psd2 --to recordings",
+        "xs2a-sandbox record --bank https://api.bank.example/psd2 --forward-host login.bank.example",
+    ),
+)
 @setting_flags()
 @_no_redact
+@verbosity_options
 def record(no_redact: bool, **flags: Any) -> None:
-    """Serve in mode record: everything goes to the bank of --bank, and is written into --to."""
+    """Record a real bank: `serve` in mode record.
+
+    Every request goes to the bank of --bank; requests and responses are written to the folder of --to.
+    """
     _serve({**flags, "mode": "record"}, redact=not no_redact)
 
 
 def _serve(flags: Mapping[str, Any], *, redact: bool) -> None:
     from xs2a_sandbox.cli.serve.run import ServingRun
 
-    ServingRun(flags, redact=redact).serve()
+    ServingRun(flags, redact=redact, verbosity=Verbosity.current()).serve()

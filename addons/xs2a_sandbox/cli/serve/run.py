@@ -16,9 +16,11 @@ from typing import Any, Literal, NamedTuple
 
 import click
 
+from xs2a_sandbox.bank import loading
 from xs2a_sandbox.cli.flags import shorten
 from xs2a_sandbox.cli.serve.announcement import announcement, exposure, find_valid_consent, found_state, front_page
 from xs2a_sandbox.cli.serve.run_part import RunPart
+from xs2a_sandbox.cli.verbosity import Verbosity
 from xs2a_sandbox.clock import instant
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.control.access import read_token
@@ -42,10 +44,11 @@ _CLEAR_LINE = "\r\x1b[2K"
 class ServingRun:
     """One process that serves, or the workers of several and who supervises them."""
 
-    def __init__(self, flags: Mapping[str, Any], *, redact: bool) -> None:
+    def __init__(self, flags: Mapping[str, Any], *, redact: bool, verbosity: Verbosity = Verbosity.NORMAL) -> None:
         """Raises UserMistake for settings, or a state, that cannot be used."""
         self._flags = flags
         self._redact = redact
+        self._verbosity = verbosity
         self._settings = load_settings(flags)
         self._state = found_state(self._settings)
         self._consent: str | None = None
@@ -54,7 +57,7 @@ class ServingRun:
         for make in plugins().collect("run_parts"):
             with _isolated(make):
                 self._parts.append(make(self._settings))
-        self._output = _Output(self._settings.log_format, self._progress)
+        self._output = _Output(self._settings.log_format, self._progress, verbosity)
         self._log = ServingLog(self._settings.log_format, self._output.say)
         self._engine: Engine | None = None
         self._worker: Worker | None = None
@@ -145,8 +148,21 @@ class ServingRun:
                 links |= part.links(self._base_url(addresses), token or "")
         if exposed := exposure(self._settings):
             logger.warning("%s", exposed)
-        lines = announcement(self._settings, addresses, self._state, self._consent, links, serving.loop_name())
-        click.echo(lines)
+        if self._verbosity > Verbosity.QUIET:
+            places: list[Path] = []
+            if self._verbosity is Verbosity.VERBOSE:
+                places = [place for layer in loading.layers(self._settings) for place in layer]
+            click.echo(
+                announcement(
+                    self._settings,
+                    addresses,
+                    self._state,
+                    self._consent,
+                    links,
+                    serving.loop_name(),
+                    [str(shorten(place)) for place in places],
+                )
+            )
 
     def _base_url(self, addresses: Addresses) -> str:
         return self._settings.public_url or addresses.direct
@@ -155,7 +171,8 @@ class ServingRun:
         for part in self._parts:
             with _isolated(part):
                 part.add(exchange)
-        self._output.log(exchange)
+        if self._verbosity > Verbosity.QUIET:
+            self._output.log(exchange)
 
     def _progress(self) -> str | None:
         return next((text for part in self._parts if (text := part.progress())), None)
@@ -199,9 +216,10 @@ class UnusedRules(RunPart):
 class _Output:
     """Log lines on the standard output, all else on the standard error, where a terminal's last line is progress."""
 
-    def __init__(self, form: Literal["text", "json"], progress: Callable[[], str | None]) -> None:
+    def __init__(self, form: Literal["text", "json"], progress: Callable[[], str | None], verbosity: Verbosity) -> None:
         self._form: Literal["text", "json"] = form
         self._progress = progress
+        self._is_verbose = verbosity is Verbosity.VERBOSE
         # What click does for terminals takes three times as long as to write the line.
         self._lines = None if sys.stdout is None or sys.stdout.isatty() else LogWriter(sys.stdout)
         self._shows_progress = sys.stderr.isatty()
@@ -214,7 +232,7 @@ class _Output:
             click.echo(self._clear + text, err=True)
 
     def log(self, exchange: LogEntry) -> None:
-        text = log_line.line(exchange, self._form, instant())
+        text = log_line.line(exchange, self._form, instant(), is_verbose=self._is_verbose)
         progress = self._progress() if self._shows_progress else None
         if self._lines and not progress and not self._clear:
             self._lines.write(text)

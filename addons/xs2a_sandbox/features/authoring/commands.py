@@ -9,58 +9,73 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xs2a_sandbox.cli.flags import running_sandbox_flags, shorten
+from xs2a_sandbox.cli.flags import bank_flags, running_sandbox_flags, shorten
+from xs2a_sandbox.cli.help import command, json_option, option
+from xs2a_sandbox.cli.verbosity import Verbosity, detail, verbosity_options
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.errors import Problem, Unreadable
+from xs2a_sandbox.wording import say_count
 
 if TYPE_CHECKING:
     from xs2a_sandbox.features.authoring.coverage import CoverageTally
 
 
-@click.command()
+@command(section="Write cases", examples=("xs2a-sandbox coverage", "xs2a-sandbox coverage cases --json"))
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def coverage(paths: tuple[Path, ...], form: str) -> None:
-    """List the operations, rules and errors that no example exercises."""
+@json_option
+@bank_flags
+def coverage(paths: tuple[Path, ...], as_json: bool, **flags: Any) -> None:
+    """List operations, rules and errors without an example.
+
+    It runs the examples of the configured cassettes, and of each PATH: a cassette, a folder of cassettes, or test data.
+    """
     from xs2a_sandbox.features.authoring.coverage import CoverageTally
 
-    show_coverage(load_settings(), paths, CoverageTally(), form, examples=True)
+    form = "json" if as_json else "text"
+    show_coverage(load_settings(flags), paths, CoverageTally(), form, examples=True)
 
 
-@click.command()
+@command(
+    section="Write cases",
+    examples=(
+        "xs2a-sandbox new-case GET /v1/accounts --status 403",
+        "xs2a-sandbox new-case --from-journal 12 --to cassettes/cases/accounts.yaml",
+    ),
+)
 @click.argument("method", required=False)
 @click.argument("path", required=False)
-@click.option("--status", type=click.IntRange(200, 599), help="Status of the answer. [that of the operation]")
-@click.option(
+@option("--status", type=click.IntRange(200, 599), unset="that of the operation", help="Status of the response.")
+@option(
     "--from-journal",
     "number",
     metavar="N",
     type=click.IntRange(1),
-    help="Make the case of this exchange of the journal.",
+    help="Write a case for this exchange in the journal.",
 )
-@click.option(
+@option(
     "--to",
     "file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write this file. [named after operation and status]",
+    unset="named after operation and status",
+    help="The file to write.",
 )
 @running_sandbox_flags
 def new_case(
     method: str | None, path: str | None, status: int | None, number: int | None, file: Path | None, **flags: Any
 ) -> None:
-    """Write a commented case for requests like METHOD PATH, for you to edit.
+    """Write a new case for requests like METHOD PATH, to edit.
 
-    {parameters} of the path may stay open: GET /v1/accounts/{account-id}/balances
+    Parameters of the path may stay open: GET /v1/accounts/{account-id}/balances
 
-    With --from-journal it writes the request and answer of exchange N of a running sandbox as a case.
+    With --from-journal N it writes exchange N of a running sandbox, request and response, as a case.
     """
     from xs2a_sandbox.features.authoring import new_case
 
     settings = load_settings(flags)
     if number is not None:
         if method or status:
-            raise click.UsageError(f"--from-journal and {'METHOD' if method else '--status'} exclude each other")
+            raise click.UsageError(f"use either --from-journal or {'METHOD' if method else '--status'}, not both")
         from xs2a_sandbox.control import journal
         from xs2a_sandbox.control.client import Client
 
@@ -69,8 +84,8 @@ def new_case(
     elif method and path:
         written = new_case.write(settings, method, path, status, file)
     else:
-        raise click.UsageError("give METHOD and PATH, or --from-journal N")
-    click.echo(f"{shorten(written)} written; edit it, and see with `xs2a-sandbox lint` whether it is right")
+        raise click.UsageError("name METHOD and PATH, or use --from-journal N")
+    click.echo(f"{shorten(written)} written. Edit it, then check it with: xs2a-sandbox lint")
 
 
 def show_coverage(
@@ -99,21 +114,36 @@ def show_coverage(
     click.echo(as_text(measured) if form == "text" else json.dumps(as_json(measured), ensure_ascii=False), err=err)
 
 
-@click.command()
+@command(section="Write cases", examples=("xs2a-sandbox lint", "xs2a-sandbox lint --cassettes cases --format github"))
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--format", "form", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
-def lint(paths: tuple[Path, ...], form: str) -> None:
-    """Check cassettes and test data; exit status 1 when there are problems."""
-    problems, files = _check(load_settings(), paths)
-    if form == "json":
+@option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github"]),
+    default="text",
+    help="Format of the problems; github: annotations for GitHub Actions.",
+)
+@option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@bank_flags
+@verbosity_options
+def lint(paths: tuple[Path, ...], form: str, as_json: bool, **flags: Any) -> None:
+    """Check cassettes and test data, and run all examples.
+
+    It checks the files that `serve` would use, and each PATH: a cassette, a folder of cassettes, or test data. The exit
+    status is 1 if there are problems.
+    """
+    problems, files = _check(load_settings(flags), paths)
+    for file in sorted(files):
+        detail(f"checked {shorten(file)}")
+    if as_json or form == "json":
         fields = ("file", "line", "column", "code", "text", "source")
         entries = [{name: getattr(p, name) for name in fields} | {"file": str(p.file)} for p in problems]
         click.echo(json.dumps(entries, ensure_ascii=False, indent=2))
     else:
         for problem in problems:
             click.echo(str(problem) if form == "text" else _annotation(problem))
-        if not problems:
-            click.echo(f"no problems in {files} file{'' if files == 1 else 's'}")
+        if not problems and Verbosity.current() > Verbosity.QUIET:
+            click.echo(f"no problems in {say_count(len(files), 'file')}")
     if problems:
         click.get_current_context().exit(1)
 
@@ -121,27 +151,28 @@ def lint(paths: tuple[Path, ...], form: str) -> None:
 _BASE = "berlin-group-1.3"
 
 
-@click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
-    "--scenario", metavar="NAME", help="A case to start from, such as outage; `xs2a-sandbox docs` links to all."
+@command(
+    section="Write cases",
+    examples=("xs2a-sandbox init mybank --scenario outage", "xs2a-sandbox init mybank --dialect mybank"),
 )
-@click.option("--dialect", metavar="NAME", help="Begin a dialect of your own, which extends another.")
-@click.option("--from", "base", metavar="DIALECT", help=f"The dialect that it extends. [{_BASE}]")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@option("--scenario", metavar="NAME", help="Also write this scenario, such as outage; `xs2a-sandbox docs` lists all.")
+@option("--dialect", metavar="NAME", help="Start a dialect of your own, which extends another.")
+@option("--from", "base", metavar="DIALECT", unset=_BASE, help="The dialect that it extends.")
 def init(directory: Path, scenario: str | None, dialect: str | None, base: str | None) -> None:
-    """Write the cassettes, schemas and settings into DIR, for you to edit."""
+    """Write cassettes, schemas and settings to DIR, to edit."""
     from xs2a_sandbox.features.authoring import init_files
 
     if dialect is not None:
         if scenario is not None:
-            raise click.UsageError("--dialect and --scenario exclude each other")
+            raise click.UsageError("use either --dialect or --scenario, not both")
         written = init_files.write_dialect(directory, dialect, base or _BASE)
         file = directory / "cassettes" / dialect / "dialect.yaml"
         click.echo(f"{len(written)} files written. What your bank does otherwise goes into {file}; then:")
         click.echo(f"  {_going_to(directory)}xs2a-sandbox serve --dialect {dialect}")
         return
     if base is not None:
-        raise click.UsageError("--from goes with --dialect NAME: the dialect of one's own that extends it")
+        raise click.UsageError("--from needs --dialect NAME, the name of your own dialect")
     written = init_files.write(directory, scenario)
     click.echo(f"{len(written)} files written. Your own cases go into {directory / 'cassettes/cases'}; then:")
     click.echo(f"  {_going_to(directory)}xs2a-sandbox serve")
@@ -151,9 +182,9 @@ def _going_to(directory: Path) -> str:
     return "" if directory.resolve() == Path.cwd() else f"cd {shlex.quote(str(directory))} && "
 
 
-def _check(settings: Settings, paths: Sequence[Path]) -> tuple[list[Problem], int]:
-    """All problems, and the number of files looked at: the configured ones, and those in `paths`."""
-    from xs2a_sandbox.bank.loading import layers
+def _check(settings: Settings, paths: Sequence[Path]) -> tuple[list[Problem], set[Path]]:
+    """Return all problems, and the files that were checked: the configured ones, and those in `paths`."""
+    from xs2a_sandbox.bank.loading import data_files, layers
     from xs2a_sandbox.features.authoring.lint import check
 
     places = [place for layer in layers(settings) for place in layer]
@@ -163,8 +194,7 @@ def _check(settings: Settings, paths: Sequence[Path]) -> tuple[list[Problem], in
         problems = check(settings, paths, lambda line: click.echo(f"warning: {line}", err=True))
     except Unreadable as unreadable:
         problems = list(unreadable.problems)
-    # The test data, and what is laid over it.
-    return problems, len(files) + 1 + bool(settings.testdata)
+    return problems, files.union(data_files(settings))
 
 
 def _annotation(problem: Problem) -> str:

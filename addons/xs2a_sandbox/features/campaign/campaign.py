@@ -75,13 +75,14 @@ class KeptResults(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far it is; `left` are the seconds that it will take at most, as far as one can tell."""
+class CampaignState:
+    """The state of a campaign after its `last` result; `left` is an estimate of the seconds that remain."""
 
     done: int
     of: int
     with_findings: int
     left: float
+    last: FaultResult
 
 
 @dataclass(slots=True)
@@ -103,7 +104,7 @@ class Campaign:
     timeout: float | None = None
     slow: str = "2s"
     choose: Callable[[Sequence[PlannedFault]], list[PlannedFault]] = list
-    tell: Callable[[Progress], None] = lambda progress: None
+    tell: Callable[[CampaignState], None] = lambda state: None
     note: Callable[[str], None] = lambda text: None
     _stop: threading.Event = field(default_factory=threading.Event)
     _index: Index = field(init=False)
@@ -204,7 +205,13 @@ class Campaign:
                 if self.budget is not None:
                     left = min(left, max(0.0, self.budget - (time.monotonic() - started)))
                 self.tell(
-                    Progress(len(results), len(todo), sum(bool(tried.findings) for tried in results.values()), left)
+                    CampaignState(
+                        len(results),
+                        len(todo),
+                        sum(bool(tried.findings) for tried in results.values()),
+                        left,
+                        result,
+                    )
                 )
 
         executor = ThreadPoolExecutor(self.jobs)

@@ -4,21 +4,25 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from xs2a_sandbox.cli.flags import setting_flags
+from xs2a_sandbox.cli.help import Command, command, option
+from xs2a_sandbox.cli.progress import Progress
+from xs2a_sandbox.cli.verbosity import Verbosity, note, verbosity_options
 from xs2a_sandbox.config import load_settings
 from xs2a_sandbox.config.readers import parse_duration, seconds
+from xs2a_sandbox.wording import say_count
 
 if TYPE_CHECKING:
-    from xs2a_sandbox.features.campaign.campaign import Progress
+    from xs2a_sandbox.features.campaign.campaign import CampaignState
 
 _FOUND = 1
 SLOW = "2s"
-_CLEAR_LINE = "\r\x1b[K"
 _OF_THE_BANK = ("dialect", "cassettes", "quirk", "testdata", "frozen_at", "seed", "profile", "checks")
 
 
@@ -46,15 +50,15 @@ def _delay(context: click.Context, parameter: click.Parameter, value: str) -> st
 
 def _reports(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> tuple[Path, ...]:
     if any(file.suffix not in (".html", ".xml") for file in value):
-        raise click.BadParameter("its name ends in .html or .xml (JUnit)")
+        raise click.BadParameter("the name of a report must end in .html or .xml (JUnit)")
     for file in value:  # now, not when all has been tried
         if not file.parent.is_dir():
-            raise click.BadParameter(f"there is no folder {file.parent} for {file.name}")
+            raise click.BadParameter(f"the folder {file.parent} for {file.name} does not exist; create it first")
     return value
 
 
-class CampaignCommand(click.Command):
-    """Says where the app's own command begins, to whoever has left the `--` out."""
+class CampaignCommand(Command):
+    """Add a hint to errors of the parser if the `--` before the app's own command is missing."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         try:
@@ -66,47 +70,58 @@ class CampaignCommand(click.Command):
             raise click.UsageError(f"{text}: xs2a-sandbox campaign -- pytest tests/bank", context) from None
 
 
-@click.command(cls=CampaignCommand, context_settings={"ignore_unknown_options": False})
+@command(
+    cls=CampaignCommand,
+    context_settings={"ignore_unknown_options": False},
+    section="Find bugs",
+    examples=(
+        "xs2a-sandbox campaign -- pytest tests/bank",
+        "xs2a-sandbox campaign --jobs 4 --budget 10m --report campaign.html -- npm test",
+    ),
+)
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
-@click.option(
-    "--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Runs at the same time, each in a session."
+@option("--jobs", type=click.IntRange(1, 64), default=1, help="Runs at the same time, each in a session.")
+@option("--budget", metavar="SPAN", callback=_span, help="Start no run after this time, such as 10m.")
+@option("--resume", is_flag=True, help="Continue the campaign in --to where it stopped.")
+@option(
+    "--timeout",
+    metavar="SPAN",
+    callback=_span,
+    unset="10 times the first run, at least 30s",
+    help="Treat a longer run as hanging.",
 )
-@click.option("--budget", metavar="SPAN", callback=_span, help="Begin no run after this time, such as 10m.")
-@click.option("--resume", is_flag=True, help="Continue the campaign in --to where it stopped.")
-@click.option(
-    "--timeout", metavar="SPAN", callback=_span, help="Count a longer run as hanging. [10 times the first, 30s]"
+@option("--slow", metavar="TIME", default=SLOW, callback=_delay, help="Delay of a slow response.")
+@option(
+    "--choose",
+    metavar="TEXT",
+    multiple=True,
+    help="Only faults with this text in their name or point. May be repeated.",
 )
-@click.option(
-    "--slow", metavar="TIME", default=SLOW, show_default=True, callback=_delay, help="Delay of a slow answer."
-)
-@click.option(
-    "--choose", metavar="TEXT", multiple=True, help="Only faults with this in their name or point. May be repeated."
-)
-@click.option(
+@option(
     "--only",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Replay one finding, from the file that was written for it.",
 )
-@click.option(
+@option(
     "--env",
     "variables",
     metavar="NAME=TEXT",
     multiple=True,
     callback=_variables,
-    help="Set a variable for the command; {url}, {tls_url}, {proxy}, {ca_file}, {session} are filled in.",
+    help="Set a variable for the command; {url}, {tls_url}, {proxy}, {ca_file} and {session} are filled in. "
+    "May be repeated.",
 )
-@click.option("--url", metavar="URL", help="Use the running sandbox at this base URL, in place of starting one.")
-@click.option(
+@option("--url", metavar="URL", help="Use the running sandbox at this base URL instead of starting one.")
+@option(
     "--to",
     "folder",
     metavar="DIR",
     default="campaign",
-    show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for results and findings.",
+    help="Folder for the results and findings.",
 )
-@click.option(
+@option(
     "--report",
     "reports",
     metavar="FILE",
@@ -116,6 +131,7 @@ class CampaignCommand(click.Command):
     help="Also write a report: .html or .xml (JUnit). May be repeated.",
 )
 @setting_flags("confdir", *_OF_THE_BANK)
+@verbosity_options
 def campaign(
     words: Sequence[str],
     jobs: int,
@@ -131,10 +147,12 @@ def campaign(
     reports: Sequence[Path],
     **flags: Any,
 ) -> None:
-    """Run an app's tests with one thing going wrong at one point, for each point and fault.
+    """Run your app's tests with one fault at one call, for each.
 
-    COMMAND runs the tests, such as `pytest tests/bank`; write it after `--`. It finds the bank's address in
-    XS2A_SANDBOX_URL, and the fault in XS2A_SANDBOX_FAULT. Exit status: 0 nothing found, 1 there are findings.
+    COMMAND runs the tests, such as `pytest tests/bank`; write it after `--`. It gets the bank's address in
+    XS2A_SANDBOX_URL, and the fault in XS2A_SANDBOX_FAULT.
+
+    Exit status: 0 nothing found, 1 there are findings, 2 the campaign proved nothing.
     """
     from xs2a_sandbox.bank.loading import interface_and_schemas
     from xs2a_sandbox.documents.files import writing
@@ -148,7 +166,7 @@ def campaign(
     settings = load_settings(flags)
     command = Command(tuple(words), variables, Path.cwd())
     bank_flags = _flags(flags)
-    with tempfile.TemporaryDirectory(prefix="xs2a-campaign-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="xs2a-campaign-") as scratch, CampaignProgress("trying faults") as shown:
         made = Campaign(
             command,
             interface_and_schemas(settings)[0],
@@ -161,8 +179,8 @@ def campaign(
             timeout=timeout,
             slow=slow,
             choose=lambda faults: choose_faults(faults, choose),
-            tell=_tell,
-            note=lambda text: click.echo(text, err=True),
+            tell=shown.tell,
+            note=note,
         )
         if only:
             results = made.run_one(*finding_file.read(only))
@@ -173,7 +191,7 @@ def campaign(
             try:
                 results = made.run(ResultsFile(folder / "results.jsonl", of, resume))
             except KeyboardInterrupt:
-                click.echo("stopped: the same command with --resume continues", err=True)
+                click.echo("stopped; the same command with --resume continues", err=True)
                 raise
     results = replace(results, again=_again(bank_flags, flags, url, variables, slow, timeout))
     findings = only.parent if only else folder / "findings"
@@ -213,11 +231,18 @@ def _flags(flags: dict[str, Any]) -> tuple[str, ...]:
     return tuple(made)
 
 
-def _tell(progress: "Progress") -> None:
-    minutes, rest = divmod(round(progress.left), 60)
-    left = f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
-    line = f"{progress.done} of {progress.of}, {progress.with_findings} with findings, {left} left"
-    if sys.stderr.isatty():
-        click.echo(_CLEAR_LINE + (line if progress.done < progress.of else ""), nl=False, err=True)
-    elif progress.done % 50 == 0 or progress.done == progress.of:
-        click.echo(line, err=True)
+class CampaignProgress(Progress):
+    """A bar at a terminal; with `--verbose` a line for each fault instead."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(label)
+        self._is_verbose = Verbosity.current() is Verbosity.VERBOSE
+
+    def tell(self, campaign: "CampaignState") -> None:
+        if not self._is_verbose:
+            self(campaign.done, campaign.of, f"{campaign.with_findings} with findings")
+            return
+        result = campaign.last
+        outcome = say_count(len(result.findings), "finding") if result.is_reached else "not reached"
+        left = f"{timedelta(seconds=round(campaign.left))} left"
+        click.echo(f"{campaign.done} of {campaign.of}, {left}: {result.fault}: {outcome}", err=True)

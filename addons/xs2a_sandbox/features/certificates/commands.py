@@ -1,5 +1,6 @@
 """The commands of the test trust service: certificates for a TPP that there is not."""
 
+import json
 import re
 import shlex
 from base64 import b64encode
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from xs2a_sandbox.cli.flags import setting_flags, shorten
+from xs2a_sandbox.cli.help import group, json_option, option
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError
@@ -21,20 +23,29 @@ if TYPE_CHECKING:
     from xs2a_sandbox.tpp.issuing import KeyType
     from xs2a_sandbox.tpp.organisation_identifier import OrganisationIdentifier
 
+SHOWN = {
+    "host": "Address that `serve` listens on, for the curl commands.",
+    "proxy_port": "Port of its forward proxy.",
+    "tls_port": "Port of its base URL over TLS, or off.",
+    "confdir": "Folder of the CA.",
+}
 ROLES = ("AISP", "PISP", "PIISP")
 _KINDS: "tuple[Kind, ...]" = ("QWAC", "QSEAL")
 _REQUEST_ID = "99391c7e-ad88-49ec-a2ad-99ddcb1f7721"
 
 
-@click.group()
+@group(
+    section="Set up",
+    examples=('xs2a-sandbox tpp new --name "My TPP"', "xs2a-sandbox tpp revoke my-tpp/qwac.pem"),
+)
 def tpp() -> None:
-    """Issue test certificates (QWAC and QSEAL), as a trust service does for payment services."""
+    """Issue and revoke test certificates (QWAC and QSEAL)."""
 
 
 def _roles(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     roles = tuple(dict.fromkeys(role.strip().upper() for role in value.split(",")))
     if unknown := [role for role in roles if role not in ROLES]:
-        raise click.BadParameter(f"{unknown[0]!r} is no role; there are {', '.join(ROLES)}")
+        raise click.BadParameter(f"{unknown[0]!r} is not a role; the roles are {', '.join(ROLES)}")
     return roles
 
 
@@ -43,89 +54,100 @@ def _identifier(context: click.Context, parameter: click.Parameter, value: str |
 
     identifier = organisation_identifier.parse(value or organisation_identifier.invent(context.params["name"]))
     if identifier is None:
-        raise click.BadParameter("write it as PSDAT-FMA-123456: PSD and the country, the authority, the number there")
+        raise click.BadParameter(
+            "write it like PSDAT-FMA-123456: PSD and the country, then the authority, then a number"
+        )
     return identifier
 
 
 def _name(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if not (value.strip() and value.isprintable() and len(value) <= 64):
-        raise click.BadParameter("a name is 1 to 64 characters that can be printed")
+        raise click.BadParameter("a name has 1 to 64 printable characters")
     return value.strip()
 
 
 def _domain(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if not re.fullmatch(r"(?=.{1,64}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}", value, re.IGNORECASE):
-        raise click.BadParameter(f"{value!r} is no host name such as tpp.example.org")
+        raise click.BadParameter(f"{value!r} is not a host name such as tpp.example.org")
     return value
 
 
 def _some_text(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if not value or len(value) > 200:
-        raise click.BadParameter("it must not be empty, nor longer than 200 characters")
+        raise click.BadParameter("it must have 1 to 200 characters")
     return value
 
 
 def _add_wrong_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Adds a flag for each kind of bad certificate that has a key."""
     for mistake in reversed([mistaken for mistaken in MISTAKES.values() if mistaken.has_key]):
-        text = f"Write a bad certificate: one {mistake.doc}."
-        command = click.option(f"--{mistake.name}", "wrong", flag_value=mistake.name, default=None, help=text)(command)
+        text = f"A certificate {mistake.doc}."
+        flag = f"--{mistake.name}"
+        command = option(flag, "wrong", flag_value=mistake.name, default=None, section="Bad certificates", help=text)(
+            command
+        )
     return command
 
 
-@tpp.command()
-@click.option("--name", required=True, is_eager=True, callback=_name, help="The TPP's name.")
-@click.option(
+@tpp.command(
+    examples=(
+        'xs2a-sandbox tpp new --name "My TPP"',
+        'xs2a-sandbox tpp new --name "My TPP" --roles AISP --days 30 --to certificates',
+    ),
+)
+@option("--name", required=True, is_eager=True, callback=_name, help="The TPP's name.")
+@option(
     "--roles",
     default=",".join(ROLES),
-    show_default=True,
     metavar="ROLE,…",
     callback=_roles,
-    help="What it may do: AISP reads accounts, PISP initiates payments, PIISP asks for funds.",
+    help="Its roles: AISP reads accounts, PISP initiates payments, PIISP asks whether funds are available.",
 )
-@click.option(
+@option(
     "--id",
     "identifier",
     metavar="PSDAT-FMA-123456",
     callback=_identifier,
-    help="Its organisation identifier; one that follows from the name when left out.",
+    unset="made from the name",
+    help="Its organisation identifier.",
 )
-@click.option(
+@option(
     "--authority",
     default="Financial Market Authority",
-    show_default=True,
     callback=_some_text,
-    help="The name of the competent authority that the identifier is of.",
+    help="Name of the competent authority in the identifier.",
 )
-@click.option(
+@option(
     "--domain",
     default="tpp.example.org",
-    show_default=True,
     callback=_domain,
-    help="The name that the QWAC is for.",
+    help="Host name in the QWAC.",
 )
-@click.option(
+@option(
     "--from",
     "begin",
     type=click.DateTime(("%Y-%m-%d",)),
-    help="The first day that the certificates are good for. [yesterday]",
+    metavar="YYYY-MM-DD",
+    unset="yesterday",
+    help="First day on which the certificates are valid.",
 )
-@click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How many days they are.")
-@click.option("--key", type=click.Choice(("rsa", "ec")), default="rsa", show_default=True, help="The kind of the keys.")
-@click.option(
+@option("--days", type=click.IntRange(1, 3650), default=365, help="Number of days on which they are valid.")
+@option("--key", type=click.Choice(("rsa", "ec")), default="rsa", help="Type of the keys.")
+@option(
     "--password",
     default="changeit",
-    show_default=True,
     callback=_some_text,
-    help="The password of the PKCS#12 files.",
+    help="Password of the PKCS#12 files.",
 )
-@click.option(
+@option(
     "--to",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder to write into. [one called as the TPP]",
+    unset="named after the TPP",
+    metavar="DIR",
+    help="Folder for the files.",
 )
 @_add_wrong_flags
-@setting_flags("host", "proxy_port", "tls_port", "confdir")
+@setting_flags(*SHOWN, docs=SHOWN, section="Sandbox")
 def new(
     name: str,
     roles: tuple[str, ...],
@@ -140,10 +162,10 @@ def new(
     wrong: str | None,
     **flags: Any,
 ) -> None:
-    """Issue a QWAC and a QSEAL for a TPP, and print how curl shows them.
+    """Issue a QWAC and a QSEAL for a TPP.
 
-    The CA is kept in --confdir. Run it again before the certificates end: the new ones are taken beside the old ones. A
-    flag that is named for a mistake makes bad ones, such as a bank refuses.
+    It also prints how to use them with curl. The CA is in --confdir. Run it again before the certificates expire: the
+    sandbox accepts the new ones and the old ones. A flag for bad certificates issues certificates that a bank refuses.
     """
     from cryptography.hazmat.primitives.serialization import Encoding
 
@@ -157,7 +179,9 @@ def new(
     settings = load_settings(flags)
     folder = Path.cwd() / (to or _folder(name))
     if there := [file for file in ("qwac.pem", "qseal.pem") if (folder / file).exists()]:
-        raise ConfigError(f"{folder / there[0]} is there already: name another folder, --to DIR, or remove it")
+        raise ConfigError(
+            f"{folder / there[0]} already exists: choose another folder with --to DIR, or remove the file"
+        )
     now = REAL.now()
     first = begin.replace(tzinfo=BANK_ZONE) if begin else now - timedelta(days=1)
     service = TrustService(settings.confdir)
@@ -189,11 +213,16 @@ def new(
         click.echo(line)
 
 
-@tpp.command()
+@tpp.command(
+    examples=("xs2a-sandbox tpp revoke my-tpp/qwac.pem", "xs2a-sandbox tpp revoke my-tpp/qseal.pem --confdir ~/bank"),
+)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @setting_flags("confdir")
 def revoke(file: Path, **flags: Any) -> None:
-    """Revoke the certificate in FILE (PEM); a sandbox that is running knows at once."""
+    """Revoke the certificate in FILE (PEM).
+
+    A running sandbox refuses it immediately.
+    """
     from xs2a_sandbox.clock import REAL
     from xs2a_sandbox.tpp import certificate
     from xs2a_sandbox.tpp.trust_service import TrustService
@@ -201,34 +230,43 @@ def revoke(file: Path, **flags: Any) -> None:
     try:
         issued = certificate.read(certificate.from_pem(own_file.read(file))[0])
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{file} holds no certificate that can be read: {error}") from None
+        raise ConfigError(f"{file} holds no readable certificate in PEM format: {error}") from None
     TrustService(load_settings(flags).confdir).revoke(issued, REAL.now())
     click.echo(f"revoked {issued.serial} of {issued.name}")
 
 
-@tpp.command()
+@tpp.command(
+    examples=("xs2a-sandbox tpp block PSDAT-FMA-123456", "xs2a-sandbox tpp block PSDAT-FMA-123456 --undo"),
+)
 @click.argument("identifier", metavar="PSDAT-FMA-123456")
-@click.option("--undo", is_flag=True, help="Let it in again.")
+@option("--undo", is_flag=True, help="Unblock the TPP.")
 @setting_flags("confdir")
 def block(identifier: str, undo: bool, **flags: Any) -> None:
-    """Block a TPP by its organisation identifier, as the competent authority does; a running sandbox knows at once."""
+    """Block a TPP by its organisation identifier.
+
+    This is what the competent authority does. A running sandbox refuses the TPP immediately.
+    """
     from xs2a_sandbox.tpp.trust_service import Provider, TrustService
 
     service = TrustService(load_settings(flags).confdir)
     provider = service.provider(identifier)
     if provider is None:
-        raise ConfigError(f"no certificate was issued for {identifier}: `tpp new` registers a TPP")
+        raise ConfigError(
+            f"no certificate was issued for {identifier}; `xs2a-sandbox tpp new --id {identifier}` issues one"
+        )
     service.register(identifier, Provider(provider.name, not undo))
     click.echo(f"{provider.name} is {'no longer blocked' if undo else 'blocked'}")
 
 
-@tpp.command()
+@tpp.command(examples=("xs2a-sandbox tpp zoo bad-certificates", "xs2a-sandbox tpp zoo bad-certificates --json"))
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@json_option
 @setting_flags("confdir", "dialect")
-def zoo(folder: Path, **flags: Any) -> None:
-    """Write a certificate of every bad kind into DIR, and print the code that each is refused with.
+def zoo(folder: Path, as_json: bool, **flags: Any) -> None:
+    """Write one certificate of each bad kind to DIR.
 
-    NAME.pem has the key, too; NAME.header is the certificate alone, for those that no TLS library shows.
+    It prints the error code with which the bank refuses each. NAME.pem also holds the key; NAME.header holds only the
+    certificate, for those that no TLS library sends.
     """
     from xs2a_sandbox.bank.loading import interface_and_schemas
     from xs2a_sandbox.clock import REAL
@@ -241,6 +279,7 @@ def zoo(folder: Path, **flags: Any) -> None:
     settings = load_settings(flags)
     errors = interface_and_schemas(settings)[0].errors
     now, service = REAL.now(), TrustService(settings.confdir)
+    listed: list[dict[str, str]] = []
     ca = service.ca(now)
     for name, mistake in MISTAKES.items():
         identifier = organisation_identifier.invent(name)
@@ -262,7 +301,12 @@ def zoo(folder: Path, **flags: Any) -> None:
         if mistake.standing == "revoked":
             service.revoke(certificate.read(presented.chain[0]), now)
         service.register(identifier, Provider("Zoo TPP", mistake.standing == "blocked"))
-        click.echo(f"{errors[mistake.error].code():20} {name:20} a certificate {mistake.doc}")
+        listed.append({"code": errors[mistake.error].code(), "name": name, "certificate": mistake.doc})
+    if as_json:
+        click.echo(json.dumps(listed, ensure_ascii=False, indent=2))
+        return
+    for one in listed:
+        click.echo(f"{one['code']:20} {one['name']:20} a certificate {one['certificate']}")
 
 
 def _announcement(settings: Settings, folder: Path, who: str, password: str) -> list[str]:

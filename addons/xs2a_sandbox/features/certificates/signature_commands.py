@@ -10,6 +10,7 @@ from uuid import uuid4
 import click
 
 from xs2a_sandbox.cli.flags import read_body, read_headers, request_arguments
+from xs2a_sandbox.cli.help import command, option
 from xs2a_sandbox.errors import UserMistake, WrongSignature
 from xs2a_sandbox.http import Headers
 
@@ -17,25 +18,27 @@ _FILE = click.Path(path_type=Path)
 _HEAD = re.compile(rb"(HTTP/[\d.]+ \d{3}[^\n]*\n(?:[^\r\n]+\r?\n)*)\r?\n")
 
 
-@click.command()
-@request_arguments
-@click.option(
-    "--with", "seal", metavar="FILE", type=_FILE, required=True, help="The seal (QSEAL) with its key, as PEM."
+@command(
+    section="Set up",
+    examples=(
+        "xs2a-sandbox sign GET https://127.0.0.1:8443/v1/accounts --with my-tpp/qseal.pem",
+        "xs2a-sandbox sign POST /v1/consents -d @consent.json --with my-tpp/qseal.pem --form jws",
+    ),
 )
-@click.option("--key", metavar="FILE", type=_FILE, help="The key, if it is in a file of its own.")
-@click.option("--key-password", metavar="TEXT", envvar="XS2A_SANDBOX_KEY_PASSWORD", help="The key's password.")
-@click.option(
+@request_arguments
+@option(
+    "--with", "seal", metavar="FILE", type=_FILE, required=True, help="The seal (QSEAL) with its key, in PEM format."
+)
+@option("--key", metavar="FILE", type=_FILE, help="The key, if it is in another file.")
+@option("--key-password", metavar="TEXT", envvar="XS2A_SANDBOX_KEY_PASSWORD", help="The key's password.")
+@option(
     "--form",
     type=click.Choice(["signature", "jws"]),
     default="signature",
     help="Header to sign with: Signature or x-jws-signature.",
 )
-@click.option(
-    "--digest", type=click.Choice(["SHA-256", "SHA-512"]), default="SHA-256", help="Hash for body and signature."
-)
-@click.option(
-    "--sign", "names", metavar="NAME", multiple=True, help="Sign these headers, in this order, and no others."
-)
+@option("--digest", type=click.Choice(["SHA-256", "SHA-512"]), default="SHA-256", help="Hash of body and signature.")
+@option("--sign", "names", metavar="NAME", multiple=True, help="Sign these headers, in this order, and no others.")
 def sign(
     method: str,
     url: str,
@@ -48,9 +51,9 @@ def sign(
     digest: str,
     names: tuple[str, ...],
 ) -> None:
-    """Print the headers that sign a request: for curl's -H @-, and for `explain`.
+    """Print the headers that sign a request.
 
-    Headers that are given with -H are printed, too; X-Request-ID is made up where it is not among them.
+    They are for curl's -H @-, and for `explain`. The headers of -H are printed, too; a missing X-Request-ID is added.
     """
     from xs2a_sandbox.clock import REAL
     from xs2a_sandbox.signatures.signing import Seal, signed_headers
@@ -64,7 +67,7 @@ def sign(
     message = SignedMessage(Headers(sent), read_body(body), method.upper(), target, url)
     signed_names = {REQUEST_TARGET, "digest", *(name.lower() for name, _ in sent)}
     if absent := [name for name in names if name.lower() not in signed_names]:
-        raise click.BadParameter(f"{absent[0]!r} is no header of the request: give it with -H", param_hint="--sign")
+        raise click.BadParameter(f"the request has no header {absent[0]!r}; add it with -H", param_hint="--sign")
     added = signed_headers(
         message,
         Seal.read(seal, key, key_password),
@@ -78,13 +81,20 @@ def sign(
         click.echo(f"{name}: {value}")
 
 
-@click.command()
+@command(
+    section="Set up",
+    examples=(
+        "curl -i http://127.0.0.1:8081/v1/accounts | xs2a-sandbox verify",
+        "xs2a-sandbox verify response.txt --ca ca.pem",
+    ),
+)
 @click.argument("file", metavar="[FILE]", default="-")
-@click.option("--ca", metavar="FILE", type=_FILE, help="The CA that must have issued the seal.")
+@option("--ca", metavar="FILE", type=_FILE, help="The CA that must have issued the seal.")
 def verify(file: str, ca: Path | None) -> None:
-    """Check the bank's signature of an answer, as `curl -i` writes it to FILE, or to standard input.
+    """Verify the signature of a bank's response.
 
-    If the signature is wrong, it prints the reason and the signing string. Exit status: 0 right, 1 wrong.
+    FILE, or the standard input, holds the response with its headers, as `curl -i` writes it. If the signature is wrong,
+    it prints the reason and the signing string. Exit status: 0 right, 1 wrong.
     """
     from xs2a_sandbox.signatures import answers
 
@@ -93,7 +103,7 @@ def verify(file: str, ca: Path | None) -> None:
     while next_head := _HEAD.match(content):
         head, content = next_head[1].decode("latin-1"), content[next_head.end() :]
     if head is None:
-        raise UserMistake("this is no answer with its headers: write it with curl -i")
+        raise UserMistake("the input is not a response with its headers: get it with curl -i")
     headers = Headers(read_headers(head.splitlines()[1:]))
     try:
         answers.verify(headers, content, ca)

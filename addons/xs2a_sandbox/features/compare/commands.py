@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from xs2a_sandbox.cli.flags import header_flag, setting_flags, vault_flag
+from xs2a_sandbox.cli.help import command, json_option, option
+from xs2a_sandbox.cli.verbosity import detail, verbosity_options
 from xs2a_sandbox.config.kinds import BANK_URL, NOISE_READS, SettingKind
 from xs2a_sandbox.config.readers import REPORTS, REPORTS_TEXT
 from xs2a_sandbox.errors import Unreadable
@@ -36,7 +38,7 @@ def _as(kind: SettingKind[Any]) -> Callable[[click.Context, click.Parameter, str
         except ValueError:
             # A URL may hold a password.
             text = re.sub(r"//[^/@]*@", "//…@", str(value))
-            raise click.BadParameter(f"{text} is not {kind.expected}") from None
+            raise click.BadParameter(f"{text!r} is not {kind.expected}") from None
 
     return read
 
@@ -44,9 +46,9 @@ def _as(kind: SettingKind[Any]) -> Callable[[click.Context, click.Parameter, str
 def _files(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> tuple[Path, ...]:
     for file in value:
         if file.suffix not in REPORTS:
-            raise click.BadParameter(f"{file} ends in none of {', '.join(REPORTS)}")
+            raise click.BadParameter(f"the name of {file} must end in one of {', '.join(REPORTS)}")
         if not file.resolve().parent.is_dir():
-            raise click.BadParameter(f"{file.parent} is no folder that a report can be written into")
+            raise click.BadParameter(f"the folder {file.parent} for {file.name} does not exist; create it first")
     return value
 
 
@@ -55,53 +57,53 @@ _path = click.Path(path_type=Path)
 
 
 def _shared_flags(against: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Adds the flags of all comparisons. `against` is held against the bank where nobody says what."""
+    """Add the flags of all comparisons. `against` is the default of `--against`."""
     flags = (
-        click.option(
+        option(
             "--against",
             type=click.Choice(["sandbox", "recording"]),
             default=against,
-            show_default=True,
             help="Compare the bank with the sandbox (is it wrong?), or with the recording (has the bank changed?).",
         ),
+        json_option,
         header_flag,
         vault_flag,
-        click.option("--allow-writes", is_flag=True, help="Also send writes to the bank."),
-        click.option(
+        option("--allow-writes", is_flag=True, help="Also send writes to the bank."),
+        option(
             "--noise-reads",
             metavar="N|off",
             default="1",
-            show_default=True,
             callback=_as(NOISE_READS),
             help="How often to repeat each read at the bank, to find values that change by themselves.",
         ),
-        click.option(
+        option(
             "--sca-timeout",
             metavar="SECONDS",
             type=click.IntRange(min=0),
             default=300,
-            show_default=True,
-            help="How long to wait for the payment user to decide as in the recording; 0: not at all.",
+            help="How long to wait for the decision of the payment user, if the recording has one; 0: not at all.",
         ),
-        click.option("--ignore", metavar="FILE", multiple=True, type=_existing, help="A file of ignore rules."),
-        click.option(
+        option(
+            "--ignore", metavar="FILE", multiple=True, type=_existing, help="A file of ignore rules. May be repeated."
+        ),
+        option(
             "--fail-on",
             type=click.Choice(list(_FLOORS)),
             default="medium",
-            show_default=True,
-            help="Exit with 1 for differences of this severity, or worse.",
+            help="Exit with 1 for differences of this severity or a higher one.",
         ),
-        click.option(
+        option(
             "--report",
             "reports",
             metavar="FILE",
             multiple=True,
             type=_path,
             callback=_files,
-            help=f"Write a report: {REPORTS_TEXT}.",
+            help=f"Write a report: {REPORTS_TEXT}. May be repeated.",
         ),
-        click.option("--no-redact", is_flag=True, help="Show secrets and personal data as they are."),
+        option("--no-redact", is_flag=True, help="Show secrets and personal data as they are."),
         setting_flags(*_SETTINGS),
+        verbosity_options,
     )
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -112,15 +114,19 @@ def _shared_flags(against: str) -> Callable[[Callable[..., None]], Callable[...,
     return decorate
 
 
-@click.command()
-@click.argument("played", metavar="[CASSETTE|RECORDING|FILE.har]...", nargs=-1, type=_existing)
-@click.option("--bank", metavar="URL", callback=_as(BANK_URL), help="The real bank.")
-@click.option("--offline", metavar="RECORDING", type=_existing, help="Compare with a recording in place of the bank.")
-@click.option("--suggest-ignores", is_flag=True, help="Print ignore rules for the values that drift.")
-@click.option(
-    "--patch", metavar="DIR", type=_path, help="Write amendments with which the sandbox would agree with the bank."
+@command(
+    section="Real banks",
+    examples=(
+        "xs2a-sandbox compare recordings --bank https://api.bank.example/psd2",
+        "xs2a-sandbox compare --offline recordings --report compare.html",
+    ),
 )
-@click.option(
+@click.argument("played", metavar="[CASSETTE|RECORDING|FILE.har]...", nargs=-1, type=_existing)
+@option("--bank", metavar="URL", callback=_as(BANK_URL), help="Base URL of the real bank.")
+@option("--offline", metavar="RECORDING", type=_existing, help="Compare with a recording instead of the bank.")
+@option("--suggest-ignores", is_flag=True, help="Print ignore rules for the values that drift.")
+@option("--patch", metavar="DIR", type=_path, help="Write amendments that make the sandbox answer like the bank.")
+@option(
     "--behaviour",
     metavar="RECORDING",
     type=_existing,
@@ -136,25 +142,31 @@ def compare(
     fail_on: str,
     reports: tuple[Path, ...],
     patch: Path | None,
+    as_json: bool,
     **flags: Any,
 ) -> None:
-    """Say where the sandbox and a real bank differ, and whether it matters.
+    """Show where the sandbox and a real bank differ.
 
-    It sends both the same requests: the examples of all cassettes; or those of a CASSETTE (a file or a folder); or the
-    requests of a RECORDING (its folder, or one of its files) or a FILE.har. Exit status: 0 they agree, 1 they differ,
-    2 something could not be compared.
+    It sends the same requests to both: the examples of all cassettes, those of a CASSETTE (a file or a folder), or the
+    requests of a RECORDING (its folder, or one of its files) or a FILE.har.
+
+    Exit status: 0 no differences, 1 differences, 2 something could not be compared.
     """
     if bank and offline:
-        raise click.UsageError("--bank and --offline exclude each other: the recording stands for the bank")
+        raise click.UsageError("use either --bank or --offline, not both: --offline RECORDING replaces the bank")
     if not bank and not offline and not behaviour:
-        raise click.UsageError("say what to compare with: --bank URL, or --offline RECORDING; or --behaviour RECORDING")
+        raise click.UsageError("name what to compare with: --bank URL, --offline RECORDING or --behaviour RECORDING")
     if flags["against"] == "recording" and patch:
-        raise click.UsageError("--patch amends the sandbox, and --against recording does not ask about it")
+        raise click.UsageError(
+            "use either --patch or --against recording, not both: --patch needs a comparison with the sandbox"
+        )
+    if as_json and suggest_ignores:
+        raise click.UsageError("use either --json or --suggest-ignores, not both: each prints a document")
     outcome = _run(played=played, bank=bank, offline=offline, behaviour=behaviour, **flags)
     made = outcome.report
-    _tell(made, reports, _FLOORS[fail_on])
+    _report(made, reports, _FLOORS[fail_on], as_json=as_json)
     if patch:
-        _amend(made, outcome.interface, patch, outcome.amended)
+        _amend(made, outcome.interface, patch, outcome.amended, err=as_json)
     if suggest_ignores:
         from xs2a_sandbox.features.compare.reports import suggest_ignores as ignore_suggestion
 
@@ -162,17 +174,22 @@ def compare(
     _exit(made, made.fails(_FLOORS[fail_on]))
 
 
-@click.command()
+@command(
+    section="Real banks",
+    examples=(
+        "xs2a-sandbox watch recordings --bank https://api.bank.example/psd2",
+        "xs2a-sandbox watch recordings --bank https://api.bank.example/psd2 --report watch.xml --quiet",
+    ),
+)
 @click.argument("recordings", metavar="RECORDING|FILE.har...", nargs=-1, required=True, type=_existing)
-@click.option("--bank", metavar="URL", required=True, callback=_as(BANK_URL), help="The real bank.")
-@click.option(
+@option("--bank", metavar="URL", required=True, callback=_as(BANK_URL), help="Base URL of the real bank.")
+@option(
     "--history",
     "folder",
     metavar="DIR",
     type=_path,
     default=history.FOLDER,
-    show_default=True,
-    help="Folder that keeps the differences of each run.",
+    help="Folder for the differences of each run.",
 )
 @_shared_flags("recording")
 def watch(
@@ -181,12 +198,13 @@ def watch(
     folder: Path,
     fail_on: str,
     reports: tuple[Path, ...],
+    as_json: bool,
     **flags: Any,
 ) -> None:
-    """Say which of a bank's answers have changed since the last run.
+    """Show what a bank answers differently since the last run.
 
-    It sends the requests of the RECORDING to the bank, and compares the answers with the recorded ones, or with the
-    sandbox's. Exit status: 0 no new difference, 1 there is one, 2 something could not be compared.
+    It sends the requests of the RECORDING to the bank, and compares the responses with the recorded ones, or with those
+    of the sandbox. Exit status: 0 no new difference, 1 there is one, 2 something could not be compared.
     """
     from rich.console import Console
 
@@ -200,44 +218,55 @@ def watch(
     before = [earlier for earlier in runs if earlier.is_of_the_same(run)]
     drift = history.changes(before, run)
     history.append(folder, run)
-    console = Console(width=None if sys.stdout.isatty() else 140, highlight=False, soft_wrap=True)
-    changes.write(made, drift, len(before), console)
+    if as_json:
+        click.echo(changes.as_json(drift, len(before)))
+    else:
+        console = Console(width=None if sys.stdout.isatty() else 140, highlight=False, soft_wrap=True)
+        changes.write(made, drift, len(before), console)
     for file in reports:
         files.write(file, made, _FLOORS[fail_on])
     _exit(made, drift.fails(_FLOORS[fail_on]))
 
 
 def _run(**flags: Any) -> "ComparisonOutcome":
-    """Takes the flags of settings apart from those of the comparison. Raises UserMistake before anything is sent."""
+    """Compare as the flags say. Raises UserMistake before anything is sent."""
     from xs2a_sandbox.features.compare.comparison_run import ComparisonFlags, run
 
     settings = {name: flags.pop(name) for name in _SETTINGS}
-    return run(ComparisonFlags(settings=settings, **flags))
+    outcome = run(ComparisonFlags(settings=settings, **flags))
+    for exchange in outcome.report.exchanges:
+        detail(f"{exchange.verdict}: {exchange.request}")
+    return outcome
 
 
 def _exit(made: "Report", fails: bool) -> None:
     verdicts = made.tally.verdicts
     if not made.compares:
-        click.echo("nothing was compared: this run says nothing of the bank or the sandbox", err=True)
+        click.echo("nothing was compared", err=True)
     if not made.compares or verdicts["not answered"] or verdicts["not comparable"]:
         click.get_current_context().exit(_NOT_COMPARED)
     if fails:
         click.get_current_context().exit(_DIFFERS)
 
 
-def _tell(made: "Report", reports: Sequence[Path], fail_on: "Severity | None") -> None:
+def _report(made: "Report", reports: Sequence[Path], fail_on: "Severity | None", *, as_json: bool) -> None:
     from rich.console import Console
 
     from xs2a_sandbox.features.compare.reports import files, text
 
-    # Wide enough for both sides where there is no terminal.
-    text.write(made, Console(width=None if sys.stdout.isatty() else 140, highlight=False))
+    if as_json:
+        click.echo(files.as_json(made), nl=False)
+    else:
+        # Wide enough for both sides where there is no terminal.
+        text.write(made, Console(width=None if sys.stdout.isatty() else 140, highlight=False))
     for file in reports:
         files.write(file, made, fail_on)
 
 
-def _amend(made: "Report", interface: "Interface", directory: Path, amended: "Callable[[Path], Report]") -> None:
-    """Writes amendments that were tried: `amended` compares the same once more, with those of a folder."""
+def _amend(
+    made: "Report", interface: "Interface", directory: Path, amended: "Callable[[Path], Report]", *, err: bool
+) -> None:
+    """Write amendments that were tried: `amended` compares again, with the amendments of a folder."""
     from xs2a_sandbox.features.compare import suggest_amendments
 
     suggestion = suggest_amendments.suggest(made, interface)
@@ -246,17 +275,17 @@ def _amend(made: "Report", interface: "Interface", directory: Path, amended: "Ca
         try:
             left = suggest_amendments.find_remaining(made, amended(Path(folder)))
         except Unreadable as error:
-            click.echo(f"no amendments are written, as they cannot be read: {error}")
+            click.echo(f"no amendments were written, because they cannot be read: {error}", err=err)
             return
     before = Counter(group.operation for group in made.groups)
     useful = {name: text for name, text in suggestion.cassettes.items() if len(left.get(name, ())) < before[name]}
     for operation, file in suggest_amendments.write(useful, directory).items():
         places = left.get(operation, ())
         does = f"{len(places)} {'does' if len(places) == 1 else 'do'}{': ' if places else ''}{', '.join(places)}"
-        click.echo(f"{file}: {before[operation]} differ; with this file {does}")
+        click.echo(f"{file}: {before[operation]} differ; with this file {does}", err=err)
     for operation in sorted(suggestion.cassettes.keys() - useful.keys()):
-        click.echo(f"{operation}: no amendment makes it differ less, so none is written")
+        click.echo(f"{operation}: no amendment was written, because none removes a difference", err=err)
     for line in suggestion.left:
-        click.echo(f"not amended: {line}")
+        click.echo(f"not amended: {line}", err=err)
     if useful:
-        click.echo(f"try them with --cassettes {directory}")
+        click.echo(f"try them with --cassettes {directory}", err=err)

@@ -13,6 +13,8 @@ import click
 from xs2a_sandbox.bank.recorded_data import adopt, recorded_data
 from xs2a_sandbox.cassette import Interface
 from xs2a_sandbox.cassette.index import Index
+from xs2a_sandbox.cli.progress import Progress
+from xs2a_sandbox.cli.verbosity import note
 from xs2a_sandbox.clock import Clock
 from xs2a_sandbox.compare import behaviour, masking
 from xs2a_sandbox.compare import steps as recorded_steps
@@ -71,9 +73,11 @@ class ComparisonFlags:
         recorded = [path for path in self.played if path.suffix in _RECORDED or (is_asked_again and raw_files(path))]
         layers = tuple(path for path in self.played if path not in recorded)
         if self.against == "recording" and (layers or not recorded):
-            raise click.UsageError("--against recording takes recordings only: name one, and no cassettes")
+            raise click.UsageError("--against recording compares recordings only: name a recording, and no cassettes")
         if self.asks_nobody and (layers or not recorded):
-            raise click.UsageError("--behaviour alone compares two recordings: name the other one, and no cassettes")
+            raise click.UsageError(
+                "--behaviour without --bank compares two recordings: name the second one, and no cassettes"
+            )
         return recorded, layers
 
 
@@ -89,7 +93,7 @@ class ComparisonOutcome:
 def run(flags: ComparisonFlags) -> ComparisonOutcome:
     """Asks all that is to be asked. Raises UserMistake before anything is sent."""
     if flags.against == "recording" and not flags.bank:
-        raise click.UsageError("--against recording asks whether a bank has moved: say which, with --bank URL")
+        raise click.UsageError("--against recording needs --bank URL, the bank that may have changed")
     recorded, layers = flags.recordings_and_layers()
     tapes = [read_tape(path) for path in ([flags.offline] if flags.offline else []) + recorded]
     entries = [entry for tape in tapes for entry in tape.entries]
@@ -107,7 +111,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
         own = engine.parts.testdata
         engine.use(testdata=recorded_data(entries, own, engine.interface))
         if what := adopt(own, engine.parts.testdata):
-            click.echo(f"adopted from the recording: {what}", err=True)
+            note(f"adopted from the recording: {what}")
     steps = _recorded_steps(flags, entries, lacking, engine.interface)
     if flags.offline is None and (layers or not recorded):
         steps = [*of_examples(engine.interface, layers), *steps]
@@ -135,7 +139,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
             options |= {"against": flags.against, "sandbox_url": entries[0].bank}
         result = asyncio.run(_play(steps, engine, real if flags.bank else None, **options))
         for hint in _hints(result, flags, engine.interface.dialect):
-            click.echo(hint, err=True)
+            note(hint)
     before = read_tape(flags.behaviour).entries if flags.behaviour else entries
     title = flags.bank or str(flags.offline or recorded[0])
     question = _question(flags, before if flags.asks_nobody else entries, today)
@@ -188,7 +192,7 @@ def _recorded_steps(
     index = Index(interface)
     steps = [step for position, step in enumerate(recorded_steps.of_entries(entries)) if position not in lacking]
     if lacking:
-        click.echo(_LACKING.format(say_count(len(lacking), "request")), err=True)
+        note(_LACKING.format(say_count(len(lacking), "request")))
     if flags.against == "sandbox":
         steps = _without(steps, recorded_steps.page_visits(steps, index), _PAGES, "request")
     if not flags.bank or flags.allow_writes:
@@ -200,7 +204,7 @@ def _recorded_steps(
 
 def _without(steps: Sequence[Step], left_out: Sequence[Step], text: str, noun: str) -> list[Step]:
     if left_out:
-        click.echo(text.format(say_count(len(left_out), noun)), err=True)
+        note(text.format(say_count(len(left_out), noun)))
     return [step for step in steps if step not in left_out]
 
 
@@ -304,21 +308,11 @@ async def _play(steps: Sequence[Step], engine: Engine, real: RealBank | None, **
         **{"sandbox_url": engine.parts.public_url, "follow": engine.follow, **options},
     )
     try:
-        return await comparison.play(steps, _progress())
+        with Progress("comparing") as progress:
+            return await comparison.play(steps, progress)
     finally:
         if upstream:
             await upstream.close()
-
-
-def _progress() -> Callable[[int, int], None]:
-    """A line that is written over, for who sits at a terminal."""
-    if not sys.stderr.isatty():
-        return lambda done, count: None
-
-    def show(done: int, count: int) -> None:
-        click.echo(f"\r{done} of {count} compared{'' if done < count else chr(10)}", nl=False, err=True)
-
-    return show
 
 
 def _count_down() -> Callable[[float], None]:

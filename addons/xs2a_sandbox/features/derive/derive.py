@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cache
@@ -126,10 +126,16 @@ class _Made:
     replaced: tuple[RoutedExchange, ...]
 
 
-def derive(directory: Path, interface: Interface | None, schemas: Schemas | None = None) -> Derived:
+def derive(
+    directory: Path,
+    interface: Interface | None,
+    schemas: Schemas | None = None,
+    progress: Callable[[int, int], None] = lambda done, count: None,
+) -> Derived:
     """Writes cassettes of all runs of a recording. Rules that are somebody's stay as they are.
 
-    By the schemas is judged whether the bank speaks the interface's dialect.
+    The schemas decide whether the bank speaks the interface's dialect. `progress` is called with the number of routes
+    that are done, and of all.
 
     Raises:
         ConfigError: there is no recording, a file of it cannot be read, or what was edited cannot be kept.
@@ -143,7 +149,11 @@ def derive(directory: Path, interface: Interface | None, schemas: Schemas | None
     exchanges, tokens = read(directory, Routes(interface), left_out)
     bodies: dict[str, bytes] = {}
     telling = telling_headers(interface)
-    made = [rule for group in by_route(exchanges, left_out) for rule in _rules(group, tokens, telling, bodies)]
+    made: list[_Made] = []
+    routes = list(by_route(exchanges, left_out))
+    for number, group in enumerate(routes, 1):
+        made += _rules(group, tokens, telling, bodies)
+        progress(number, len(routes))
     existing = _read_existing(cassettes)
     kept = [rule for file in existing for rule in file.kept]
     made = _beside(made, existing, interface.operations if interface else {}, left_out)

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -116,7 +116,9 @@ class _Draft:
         return keys + len(self.errors.errors) + len(self.rules) + (self.errors.every is not None)
 
 
-def derive_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
+def derive_dialect(
+    name: str, tape: Tape, schemas: Schemas, progress: Callable[[int, int], None] = lambda done, count: None
+) -> DerivedDialect:
     """The dialect made of whichever documented one it can be made of best. Raises ConfigError: there is none."""
     if not tape.entries:
         raise ConfigError(f"{tape.path}: there is no exchange in this recording")
@@ -127,11 +129,12 @@ def derive_dialect(name: str, tape: Tape, schemas: Schemas) -> DerivedDialect:
     if not any(nearness.operations for nearness in near):
         raise ConfigError(f"{tape.path}: no request in it is one of a documented dialect ({', '.join(interfaces)})")
     drafts, unread = [], []
-    for nearness in near:
+    for number, nearness in enumerate(near, 1):
         try:
             drafts += [_draft(interfaces[nearness.dialect], nearness, tape, schemas)] if nearness.operations else []
         except Unreadable as error:
             unread.append(error.problems[0])
+        progress(number, len(near))
     if not drafts:
         raise ConfigError(f"{tape.path}: what was learned makes no dialect: {unread[0].text}; please report this")
     drafts.sort(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from xs2a_sandbox.cli.progress import Progress
 from xs2a_sandbox.cli.serve.run_part import RunPart
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine import Engine
@@ -45,9 +46,9 @@ class RunRecording(RunPart):
                 yield from (f"  {count} {kind}" for kind, count in recording.noted.most_common())
             engine = self._engine
             try:
-                yield from report_lines(
-                    derive(recording.directory, engine.interface, engine.schemas), recording.directory
-                )
+                with Progress("deriving rules") as progress:
+                    derived = derive(recording.directory, engine.interface, engine.schemas, progress)
+                yield from report_lines(derived, recording.directory)
             except UserMistake as mistake:
                 yield f"the exchanges are kept, but no rules could be derived from them:\n{mistake}"
                 yield f"mend that, then: xs2a-sandbox derive {recording.directory}"

@@ -2,13 +2,16 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from xs2a_sandbox.cli.flags import setting_flags
+from xs2a_sandbox.cli.help import command, option
+from xs2a_sandbox.cli.progress import Progress
+from xs2a_sandbox.cli.verbosity import note, quiet_option
 from xs2a_sandbox.config import Settings, load_settings
 from xs2a_sandbox.documents import own_file
 from xs2a_sandbox.errors import ConfigError, RecordingFailed, UserMistake
@@ -24,15 +27,24 @@ _DUMP = re.compile(rb"-?\d+:")
 _BEGINNING = 64
 
 
-@click.command("import")
+@command(
+    "import",
+    section="Real banks",
+    examples=("xs2a-sandbox import bank.har --to recordings", "xs2a-sandbox import mappings --to recordings"),
+)
 @click.argument("source", metavar="FILE", type=click.Path(exists=True, path_type=Path))
-@click.option(
+@option(
     "--to", "directory", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Folder of the recording."
 )
-@click.option("--no-redact", is_flag=True, help="Keep secrets and personal data as they are.")
+@option("--no-redact", is_flag=True, help="Keep secrets and personal data as they are.")
 @setting_flags("confdir", "dialect")
+@quiet_option
 def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> None:
-    """Make a recording of a HAR file, a dump of mitmproxy, a Postman collection, or WireMock's mappings."""
+    """Import traffic from HAR, mitmproxy, Postman or WireMock.
+
+    FILE is a HAR file, a dump of mitmproxy or a Postman collection, which become a recording and its cassettes; or a
+    file or folder of WireMock's mappings, which become rules.
+    """
     from xs2a_sandbox.features.derive.commands import derive_rules
     from xs2a_sandbox.recording.har import Foreign
 
@@ -42,13 +54,13 @@ def import_(source: Path, directory: Path, no_redact: bool, **flags: Any) -> Non
         _write_rules(foreign, directory, *((None, False) if no_redact else _redaction(settings)))
         return
     for line in foreign.left_out:
-        click.echo(f"left out: {line}", err=True)
+        note(f"left out: {line}")
     if not foreign.entries:
-        raise ConfigError(f"{source}: there is no exchange in it that could be imported")
+        raise ConfigError(f"{source} contains no request with a response that could be imported")
     redact, redacted = (None, foreign.redacted or False)
     if not (no_redact or foreign.redacted):
         redact, redacted = _redaction(settings, keeps=True)
-    entries = [redact(entry) for entry in foreign.entries] if redact else foreign.entries
+    entries = list(_redacted(foreign.entries, redact)) if redact else foreign.entries
     # Their URLs can hold a password.
     banks = sorted({entry.bank for entry in entries})
     asyncio.run(_write(directory, entries, {"banks": banks, "redacted": redacted}))
@@ -65,9 +77,9 @@ def _write_rules(mappings: "Mappings", directory: Path, redact: "Redact | None",
     now = Clock().now()
     imported = wiremock.rules(mappings, redact, now)
     for line in imported.left_out:
-        click.echo(f"left out: {line}", err=True)
+        note(f"left out: {line}")
     if not imported.rules:
-        raise ConfigError(f"{mappings.source}: there is no mapping in it that could be imported")
+        raise ConfigError(f"{mappings.source} contains no mapping that could be imported")
     file = wiremock.write(imported, mappings.source, directory / CASSETTES, now, redacted)
     click.echo(f"{say_count(len(imported.rules), 'rule')} of {say_count(len(mappings.listed), 'mapping')}: {file}")
     click.echo(f"They answer with: xs2a-sandbox serve --cassettes {directory / CASSETTES}")
@@ -86,7 +98,7 @@ def _read(source: Path) -> "Foreign | Mappings":
         with own_file.open_file(source) as content:
             begins = content.read(_BEGINNING)
     except OSError as error:
-        raise ConfigError(f"{source} cannot be read: {error.strerror}") from None
+        raise ConfigError(f"cannot read {source}: {error.strerror}") from None
     if _DUMP.match(begins):
         from xs2a_sandbox.features.importing import mitmproxy
 
@@ -103,7 +115,7 @@ def _read(source: Path) -> "Foreign | Mappings":
         from xs2a_sandbox.features.importing import wiremock
 
         return wiremock.read(value, source, wiremock.body_folders(source.parent))
-    raise ConfigError(f"{source}: this is no HAR file, dump of mitmproxy, Postman collection or mapping of WireMock")
+    raise ConfigError(f"{source} is not a HAR file, a dump of mitmproxy, a Postman collection or a mapping of WireMock")
 
 
 def _redaction(settings: Settings, *, keeps: bool = False) -> tuple[Callable[["Exchange"], "Exchange"], str]:
@@ -117,14 +129,23 @@ def _redaction(settings: Settings, *, keeps: bool = False) -> tuple[Callable[["E
     return redact, pseudonyms.fingerprint(pseudonyms.ensure_key(settings.confdir))
 
 
+def _redacted(entries: Sequence["Exchange"], redact: Callable[["Exchange"], "Exchange"]) -> Iterator["Exchange"]:
+    with Progress("redacting") as progress:
+        for number, entry in enumerate(entries, 1):
+            yield redact(entry)
+            progress(number, len(entries))
+
+
 async def _write(directory: Path, entries: Sequence["Exchange"], head: dict[str, Any]) -> None:
     from xs2a_sandbox.recording.har_log import Recording
 
     recording = Recording(directory, None, head)
     try:
         recording.check()
-        for entry in entries:
-            await recording.add(entry)
+        with Progress("writing") as progress:
+            for number, entry in enumerate(entries, 1):
+                await recording.add(entry)
+                progress(number, len(entries))
     except RecordingFailed as failed:
         raise UserMistake(str(failed)) from None
     finally:

@@ -1,6 +1,8 @@
 """A run beside those before it, for a terminal."""
 
+import json
 from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -10,6 +12,24 @@ from xs2a_sandbox.features.compare.history import Changes, RecordedDrift
 from xs2a_sandbox.features.compare.reports.text import remarks
 
 _COLOURS = {"new": "bold red", "gone": "green", "flaps": "yellow", "standing": "dim", "not compared": "yellow"}
+
+
+def as_json(changes: Changes, runs: int) -> str:
+    """The same for programs."""
+    value = {
+        "runs": runs,
+        "new": [_drift(drift) for drift in changes.new],
+        "gone": [_drift(drift) for drift in changes.gone],
+        "flaps": [{**_drift(drift), "remark": remark} for drift, remark in changes.flaps],
+        "standing": [_drift(drift) for drift in changes.standing],
+        "notCompared": [_drift(drift) for drift in changes.unknown],
+    }
+    return json.dumps(value, indent=2)
+
+
+def _drift(drift: RecordedDrift) -> dict[str, Any]:
+    at = {"operation": drift.at.operation, "kind": drift.at.kind, "place": drift.at.place}
+    return at | {name: getattr(drift, name) for name in ("severity", "extent", "request", "bank", "other")}
 
 
 def write(report: Report, changes: Changes, runs: int, console: Console) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -18,7 +19,7 @@ _MOST = 20
 def write(report: Report, console: Console) -> None:
     console.print(Text(str(report.question), "bold"))
     if report.exchanges:
-        console.print(_summary(report))
+        console.print(_summary(report, is_framed=console.is_terminal))
     if groups := report.groups:
         console.print()
         console.print(_differences(report.question.against, groups[:_MOST]))
@@ -70,8 +71,8 @@ def _behaviour(behaviour: BehaviourComparison, console: Console) -> None:
     console.print(Text(f"{chains}, {len(behaviour.differences)} differences of behaviour"))
 
 
-def _summary(report: Report) -> Table:
-    table = Table(title="By operation", title_justify="left")
+def _summary(report: Report, *, is_framed: bool) -> Table:
+    table = Table(title="By operation", title_justify="left", box=box.HEAVY_HEAD if is_framed else None)
     table.add_column("operation", overflow="fold")
     for name in (*report.verdicts, *SEVERITIES, "masked"):
         table.add_column(name, justify="right")
