@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from xs2a_sandbox import __version__
-from xs2a_sandbox.cli import control, docs, explain, journal, plugin_list, recordings, serve, testdata
+from xs2a_sandbox.cli import completion, control, docs, explain, journal, plugin_list, recordings, serve, testdata
 from xs2a_sandbox.cli.help import Group
 from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake, check_system
 from xs2a_sandbox.plugins import plugins
@@ -77,6 +77,7 @@ for _command in (
     explain.explain,
     journal.journal,
     plugin_list.plugins,
+    completion.completion,
 ):
     cli.add_command(_command)
 
