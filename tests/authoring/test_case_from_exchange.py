@@ -149,5 +149,5 @@ def test_answers_of_every_kind(blueprint: Blueprint, response: Response, expecte
 
 
 def test_what_was_not_kept_whole_makes_no_case(blueprint: Blueprint) -> None:
-    with pytest.raises(UserMistake, match="larger than what the journal keeps"):
+    with pytest.raises(UserMistake, match="was cut in the journal"):
         case_from(journaled(Response(200, (), b"x" * (KEPT_BODY + 1))), blueprint.interface)

@@ -94,7 +94,7 @@ def test_nothing_is_overwritten_and_then_nothing_is_written(tmp_path: Path) -> N
 def test_a_link_that_leads_nowhere_is_in_the_way_too(tmp_path: Path) -> None:
     (tmp_path / "xs2a-sandbox.yaml").symlink_to("nowhere")
 
-    with pytest.raises(UserMistake, match="there already"):
+    with pytest.raises(UserMistake, match="already exist"):
         starter.write(tmp_path)
 
 
@@ -146,8 +146,8 @@ def test_it_extends_one_of_the_same_folder(tmp_path: Path, monkeypatch: pytest.M
             "berlin-grup-1.3",
             "there is no dialect 'berlin-grup-1.3' to extend; did you mean berlin",
         ),
-        ("mybank", "mybank", "there is no dialect 'mybank' to extend; there are berlin-group-1.3, xs2a-1.84"),
-        ("berlin-group-1.3", "xs2a-1.84", "there is a dialect berlin-group-1.3 already, in "),
+        ("mybank", "mybank", "there is no dialect 'mybank' to extend; the dialects are berlin-group-1.3, xs2a-1.84"),
+        ("berlin-group-1.3", "xs2a-1.84", "the dialect berlin-group-1.3 already exists in "),
         ("cases", "xs2a-1.84", "'cases' cannot be the name of a dialect"),
         ("../other", "xs2a-1.84", "'../other' cannot be the name of a dialect"),
         ("", "xs2a-1.84", "'' cannot be the name of a dialect"),
@@ -162,6 +162,6 @@ def test_names_that_cannot_be_are_told_and_nothing_is_written(name: str, base: s
 
 def test_a_dialect_that_is_there_already_stays(tmp_path: Path) -> None:
     dialect_in(tmp_path).write_text("mine")
-    with pytest.raises(UserMistake, match="there is a dialect mybank already, in "):
+    with pytest.raises(UserMistake, match="the dialect mybank already exists in "):
         dialect_in(tmp_path)
     assert (tmp_path / "cassettes/mybank/dialect.yaml").read_text() == "mine"

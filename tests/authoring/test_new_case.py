@@ -120,7 +120,7 @@ def test_what_the_operation_refuses_is_not_written(tmp_path: Path, here: Path) -
 
 
 def test_an_unknown_path_names_the_nearest(tmp_path: Path, here: Path) -> None:
-    with pytest.raises(UserMistake, match=r"no operation is GET /v1/acounts(.|\n)*GET /v1/accounts \(account-list\)"):
+    with pytest.raises(UserMistake, match=r"no operation has GET /v1/acounts(.|\n)*GET /v1/accounts \(account-list\)"):
         write(settings(tmp_path), "GET", "/v1/acounts")
     assert not list(here.iterdir())
 
@@ -128,7 +128,7 @@ def test_an_unknown_path_names_the_nearest(tmp_path: Path, here: Path) -> None:
 def test_nothing_is_overwritten(tmp_path: Path, here: Path) -> None:
     file = write(settings(tmp_path), "GET", "/v1/accounts", file=here / "mine.yaml")
     before = file.read_bytes()
-    with pytest.raises(UserMistake, match="is there already; name another file with --to"):
+    with pytest.raises(UserMistake, match="already exists; choose another file with --to"):
         write(settings(tmp_path), "GET", "/v1/accounts", 503, here / "mine.yaml")
     assert file.read_bytes() == before
     with pytest.raises(UserMistake, match=r"end in \.yaml"):

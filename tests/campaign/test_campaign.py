@@ -109,10 +109,10 @@ def test_one_finding_is_played_again(make: Make) -> None:
 @pytest.mark.parametrize(
     ("code", "text"),
     [
-        ("", "the command has called no bank"),
+        ("", "the command did not call the bank"),
         (
             "import sys; sys.exit('no luck')",
-            "without any fault the command ends with status 1; mend that first\nno luck",
+            "the command fails without a fault, with status 1; fix that first\nno luck",
         ),
     ],
 )
@@ -136,7 +136,7 @@ except urllib.error.HTTPError:
 @pytest.mark.parametrize(
     ("words", "budget", "text"),
     [
-        (["nothing-like-it"], None, "--choose leaves none of the 17 faults, which are: consent-status 1: "),
+        (["nothing-like-it"], None, "--choose matches none of the 17 faults, which are: consent-status 1: "),
         (["busy"], 0.0, "no time left"),
     ],
 )

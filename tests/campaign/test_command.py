@@ -43,5 +43,5 @@ def test_one_that_crashes(tmp_path: Path) -> None:
 def test_what_cannot_be_run_or_filled_in(tmp_path: Path) -> None:
     with pytest.raises(UserMistake, match="cannot run nothing-like-it: No such file"):
         Command(("nothing-like-it",), {}, tmp_path).run(TOLD, tmp_path, 60, Event())
-    with pytest.raises(UserMistake, match="names no address that there is"):
+    with pytest.raises(UserMistake, match="uses an unknown placeholder"):
         python("", tmp_path, BANK="{uri}").run(TOLD, tmp_path, 60, Event())

@@ -21,8 +21,8 @@ def test_it_is_short_and_read_as_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("campaign: 2\nname: reset\n", "is no finding of a campaign"),
-        ("[1]\n", "is no finding of a campaign"),
+        ("campaign: 2\nname: reset\n", "is not a finding of a campaign"),
+        ("[1]\n", "is not a finding of a campaign"),
         ("campaign: 1\nname: reset\nfault: reset\n", "fault must be an object"),
     ],
 )

@@ -89,7 +89,7 @@ def test_its_id_is_free_and_nothing_is_overwritten(engine: Engine, port: str, he
     assert run("new-case", "--from-journal", "1", "--port", port).exit_code == 0
     again = run("new-case", "--from-journal", "1", "--port", port)
     assert again.exit_code == 2
-    assert "nothing written" in again.output
+    assert "nothing was written" in again.output
     assert len(list(here.rglob("*.yaml"))) == 1
 
 
@@ -98,7 +98,7 @@ def test_what_cannot_be_a_case(engine: Engine, port: str, here: Path) -> None:
     assert (gone.exit_code, "the journal has no exchange 7" in gone.output) == (2, True)
     Client(engine).post("/v1/consents", body=b" " * 100_000)
     large = run("new-case", "--from-journal", "1", "--port", port)
-    assert (large.exit_code, "larger than what the journal keeps" in large.output) == (2, True)
+    assert (large.exit_code, "was cut in the journal" in large.output) == (2, True)
     assert not list(here.rglob("*.yaml"))
 
 

@@ -15,7 +15,11 @@ from click.testing import CliRunner
 from tests.support.admin import STATUS
 from tests.support.doors import DEADLINE, wait_until
 from xs2a_sandbox.cli.main import cli
+from xs2a_sandbox.cli.verbosity import Verbosity
 from xs2a_sandbox.documents import yaml_reader
+from xs2a_sandbox.features.campaign.campaign import CampaignState, FaultResult
+from xs2a_sandbox.features.campaign.commands import CampaignProgress
+from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
 APP = f"""
 import os, pathlib, time, urllib.error, urllib.request
@@ -124,3 +128,18 @@ def test_the_replay_command_of_every_report_is_the_same_and_runs(
     assert result.exit_code == 1, result.output
     assert "payments: 2 payments of the intent E-1" in result.output
     assert re.findall("play it again: (.+)", result.output) == [replay]
+
+
+@pytest.mark.parametrize(("is_reached", "outcome"), [(True, "0 findings"), (False, "not reached")])
+def test_verbose_prints_a_line_for_each_fault(
+    is_reached: bool, outcome: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = FaultResult(InjectedFault("reset", "consent-status", 2), None, is_reached=is_reached)
+    state = CampaignState(3, 80, 1, 125.0, result)
+
+    CampaignProgress("trying faults").tell(state)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(Verbosity, "current", classmethod(lambda cls: cls.VERBOSE))
+    CampaignProgress("trying faults").tell(state)
+
+    assert capsys.readouterr().err == f"3 of 80, 0:02:05 left: consent-status 2: reset, before: {outcome}\n"

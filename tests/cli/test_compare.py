@@ -363,7 +363,9 @@ def test_what_is_no_recording_is_said_once(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# A tape\n\nof a bank\n" * 9)
     done = compare("--offline", tmp_path / "README.md")
     assert done.exit_code == 2
-    assert f"{tmp_path / 'README.md'} is no recording: a recording is a folder that has raw/*.har.jsonl" in done.output
+    assert (
+        f"{tmp_path / 'README.md'} is not a recording: a recording is a folder that has raw/*.har.jsonl" in done.output
+    )
     assert "not finished" not in done.output
 
 

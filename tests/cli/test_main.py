@@ -280,7 +280,7 @@ class TestInit:
     def test_a_scenario_that_is_none(self, home):
         result = run("init", "new", "--scenario", "nope")
         assert result.exit_code == 2
-        assert "there is no scenario 'nope'; there are consent-revoked, " in result.stderr
+        assert "there is no scenario 'nope'; the scenarios are consent-revoked, " in result.stderr
         assert not (home / "new").exists()
 
     def test_a_file_in_the_way_is_named(self, home):

@@ -166,7 +166,7 @@ def test_what_is_left_out_is_listed(home: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("{", "this is no JSON"),
+        ("{", "is not JSON"),
         ("[]", "is not a HAR file, a dump of mitmproxy, a Postman collection or a mapping of WireMock"),
         ('{"log": {"entries": []}}', "contains no request with a response that could be imported"),
         ('{"log": {"entries": [{}]}}', r"log.entries[0]: request.url is missing"),
@@ -215,10 +215,10 @@ def test_a_dialect_is_derived_into_the_working_directory(home: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--dialect", "xs2a-1.84", "tape"], "there is a dialect xs2a-1.84 already"),
+        (["--dialect", "xs2a-1.84", "tape"], "the dialect xs2a-1.84 already exists"),
         (["--dialect", "../mine", "tape"], "cannot be the name of a dialect"),
         (["--dialect", "mine", "empty"], "there is no recording in empty"),
-        (["--dialect", "mine", "text"], "text is no recording"),
+        (["--dialect", "mine", "text"], "text is not a recording"),
         (["--dialect", "mine", "--by", "xs2a-1.84", "tape"], "use either --by or --dialect"),
         (["text"], "text is a file"),
         (["--by", "other", "tape"], "there is no dialect 'other'"),

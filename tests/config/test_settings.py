@@ -127,14 +127,14 @@ class TestMistakes:
         mistake_text = mistake(
             tmp_path, mode="spy", bank="https://api.bank.example/psd2", forward_host=("api.bank.example",)
         )
-        assert "forward_host: api.bank.example is a bank's" in mistake_text
+        assert "forward_host: api.bank.example is the host of a bank" in mistake_text
         # Known by another name at the proxy, where its own then is no bank's.
         flags = {"mode": "spy", "bank": "https://a.example", "forward_host": ("a.example",)}
         (tmp_path / FILE).write_text("hosts: [b.test]\n")
         loaded = load(flags, {}, tmp_path)
         assert loaded.forward_host == ("a.example",)
         named = "banks: [{url: 'https://x.example', hosts: [first.test]}]\nforward_host: [first.test]\n"
-        assert "forward_host: first.test is a bank's" in mistake(tmp_path, named)
+        assert "forward_host: first.test is the host of a bank" in mistake(tmp_path, named)
 
     def test_all_of_the_file_at_once(self, tmp_path):
         (tmp_path / FILE).write_text("port: x\nstate: y\nz: 1\n")
@@ -202,7 +202,7 @@ class TestMistakes:
 
     def test_a_file_that_cannot_be_read(self, tmp_path):
         (tmp_path / FILE).mkdir()
-        with pytest.raises(ConfigError, match=re.escape(f"{FILE}: cannot be read: Is a directory")):
+        with pytest.raises(ConfigError, match=rf"cannot read \S+{re.escape(FILE)}: Is a directory"):
             load({}, {}, tmp_path)
 
     @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ class TestMistakes:
     def test_a_file_with_another_ending(self, tmp_path):
         wrong = tmp_path / "xs2a-sandbox.yml"
         wrong.write_text("port: 1\n")
-        assert mistake(tmp_path) == f"{wrong} is not read: settings are in {FILE}; rename it, or remove it"
+        assert mistake(tmp_path) == f"{wrong} is not read, because settings are in {FILE}: rename it or remove it"
 
     def test_two_banks_with_one_host(self, tmp_path):
         bank = "{url: 'https://x.example', hosts: [x.test]}"
@@ -281,7 +281,7 @@ class TestWorkers:
 
     def test_memory_is_one_processs_own(self, tmp_path):
         text = mistake(tmp_path, workers="2", state="memory:")
-        assert text.startswith("workers is 2, and state memory: is one process's own, which the others would not see")
+        assert text.startswith("workers is 2, and state memory: belongs to one process only")
         assert load({"workers": "1", "state": "memory:"}, {}, tmp_path).state == "memory:"
 
     @pytest.mark.parametrize("mode", ["record", "compare"])

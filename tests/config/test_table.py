@@ -103,7 +103,7 @@ def test_what_it_is_not_expected_to_be_is_refused(name, written):
 
 @pytest.mark.parametrize("alone", [{"client_cert_header": "X-Cert"}, {"client_cert_from": (ip_network("10.0.0.0/8"),)}])
 def test_a_header_of_certificates_is_believed_of_somebody_or_not_read(alone: dict[str, Any]):
-    with pytest.raises(ConfigError, match="client_cert_header and client_cert_from go together"):
+    with pytest.raises(ConfigError, match="client_cert_header and client_cert_from need each other"):
         Settings(**alone)
 
 

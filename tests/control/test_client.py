@@ -124,7 +124,7 @@ def test_another_web_server(tmp_path: Path, answer: Any) -> None:
     with opened(lambda: direct_door(answer)) as (door, _):
         text = mistake(Settings(port=door.port, confdir=tmp_path))
 
-    assert f"what answers at http://127.0.0.1:{door.port} is not the sandbox's base URL" in text
+    assert f"the server at http://127.0.0.1:{door.port} is not the base URL of a sandbox" in text
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def gibberish() -> Iterator[int]:
 
 def test_no_web_server(tmp_path: Path) -> None:
     with gibberish() as port:
-        assert "is not the sandbox's base URL" in mistake(Settings(port=port, confdir=tmp_path))
+        assert "is not the base URL of a sandbox" in mistake(Settings(port=port, confdir=tmp_path))
 
 
 def test_each_route_has_a_method_that_asks_it(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,5 +204,5 @@ def test_a_url_names_a_session_too(settings: Settings) -> None:
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8081", "ftp://bank.example", "http://", "http://localhost:port"])
 def test_what_is_no_url(url: str) -> None:
-    with pytest.raises(UserMistake, match="is no URL of a sandbox: give its base URL, such as"):
+    with pytest.raises(UserMistake, match="is not the URL of a sandbox; use its base URL, such as"):
         Client(url).status()

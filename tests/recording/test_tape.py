@@ -31,9 +31,9 @@ def test_a_har_document_says_whether_it_is_redacted(tmp_path: Path, said: dict[s
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", "this is no JSON"),
-        ("[]", "log.entries is no list"),
-        ('{"log": {}}', "log.entries is no list"),
+        ("{", "is not JSON"),
+        ("[]", "log.entries must be a list"),
+        ('{"log": {}}', "log.entries must be a list"),
         ('{"log": {"entries": [7]}}', r"log.entries\[0\]: "),
     ],
 )

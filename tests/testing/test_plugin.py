@@ -241,7 +241,7 @@ def test_test_data_and_dialect(pytester: pytest.Pytester) -> None:
     """)
     result = run(pytester)
     result.assert_outcomes(passed=2, errors=1)
-    result.stdout.fnmatch_lines(["there is no dialect 'none'; there are *xs2a-1.84*"])
+    result.stdout.fnmatch_lines(["there is no dialect 'none'; the dialects are *xs2a-1.84*"])
 
 
 def test_the_time_that_banks_begin_with(pytester: pytest.Pytester) -> None:

@@ -80,7 +80,9 @@ def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]
     dialect = _own_or_bundled(name)
     if not dialect.is_dir():
         names = dialects(Path.cwd() / OWN, bundled("cassettes"))
-        raise ConfigError(f"there is no dialect {name!r}{did_you_mean(name, names)}; there are {', '.join(names)}")
+        raise ConfigError(
+            f"there is no dialect {name!r}{did_you_mean(name, names)}; the dialects are {', '.join(names)}"
+        )
     # Nobody's but the user's: in a checkout those beside the bundled dialect are for this folder alone.
     cases = Path.cwd() / OWN / CASES
     own = [cases] if cases.exists() else []

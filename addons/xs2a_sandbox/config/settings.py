@@ -64,13 +64,13 @@ def _as_written(written: Any) -> str:
 def _from_file(file: Path) -> dict[str, Any]:
     other = file.with_suffix(".yml")
     if other.exists():
-        raise ConfigError(f"{other} is not read: settings are in {file.name}; rename it, or remove it")
+        raise ConfigError(f"{other} is not read, because settings are in {file.name}: rename it or remove it")
     try:
         content = own_file.read(file, limit=LARGEST)
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
+        raise ConfigError(f"cannot read {file}: {error.strerror}") from None
     try:
         document = parse(content, file)
         return {} if document.value is None else _values(document)
@@ -147,7 +147,7 @@ def _clashes(values: Mapping[str, Any]) -> Iterator[str]:
         elif port:
             taken[port] = name
     if values.get("seed") is not None and values.get("frozen_at") is None:
-        yield "seed needs frozen_at: only where the clock stands are ids the same again (--frozen-at TIME)"
+        yield "seed needs frozen_at: ids repeat only while the clock is frozen (--frozen-at TIME)"
     yield from _worker_clashes(values)
     yield from _bank_clashes(Settings(**{name: value for name, value in values.items() if name in _OF_BANKS}))
 
@@ -156,13 +156,13 @@ def _worker_clashes(values: Mapping[str, Any]) -> Iterator[str]:
     if (workers := values.get("workers", 1)) == 1:
         return
     if values.get("state") == "memory:":
-        text = "state memory: is one process's own, which the others would not see: --state sqlite:FILE is for all"
+        text = "state memory: belongs to one process only; use --state sqlite:FILE"
         yield f"workers is {workers}, and {text}"
     modes = {values.get("mode")}.union(*({bank.mode, *dict(bank.modes).values()} for bank in values.get("banks", ())))
     written = [mode for mode in ("record", "compare") if mode in modes]
     if written or values.get("to"):
         what = f"mode {written[0]}" if written else "to"
-        yield f"workers is {workers}, and {what} writes files that one process writes alone: --workers 1"
+        yield f"workers is {workers}, and {what} writes files, which only one process can do: use --workers 1"
 
 
 _OF_BANKS = ("mode", "bank", "banks", "forward_host", "hosts", "to", "profile", "checks")
@@ -182,7 +182,7 @@ def _bank_clashes(settings: Settings) -> Iterator[str]:
             yield f"{where} needs the bank's URL: --bank URL, or url in banks of {FILE}"
         for host in map(host_of, bank.host_names):
             if host in hosts:
-                yield f"{FILE}: two banks have the host {host}: a request could be meant for either"
+                yield f"{FILE}: two banks have the host {host}; give each host to one bank"
             hosts.add(host)
     for host in settings.forward_host:
         if host in hosts or any(
@@ -190,6 +190,6 @@ def _bank_clashes(settings: Settings) -> Iterator[str]:
             bank.can_be_asked and not bank.hosts and urlsplit(bank.url or "").hostname == host
             for bank in (*with_hosts, default)
         ):
-            yield f"forward_host: {host} is a bank's; what is passed on is neither simulated nor recorded"
+            yield f"forward_host: {host} is the host of a bank; forwarded requests are neither simulated nor recorded"
     if sum(not bank.hosts for bank in settings.banks) > 1:
-        yield f"only one bank of {FILE} can be without hosts: it is the one for all other requests"
+        yield f"only one bank in {FILE} can have no hosts: it gets all other requests"

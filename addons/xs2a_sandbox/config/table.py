@@ -344,7 +344,7 @@ class Settings:
         if self.session_ttl and not is_in_redis(self.state):
             raise ConfigError("session_ttl is for state in Redis; in memory and in a file sessions stay until a reset")
         if bool(self.client_cert_header) is not bool(self.client_cert_from):
-            raise ConfigError("client_cert_header and client_cert_from go together: which header, and from whom")
+            raise ConfigError("client_cert_header and client_cert_from need each other: set both or neither")
         if not self.state:
             object.__setattr__(self, "state", f"sqlite:{self.confdir / 'state.db'}")
 

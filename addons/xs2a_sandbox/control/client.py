@@ -245,7 +245,7 @@ class Client:
             why = error.strerror or str(error) or type(error).__name__
             raise NotRunning(
                 f"no sandbox answers at {self.url}: {why}. "
-                "Start it with `xs2a-sandbox serve`, or say with --host and --port where it is"
+                "Start it with `xs2a-sandbox serve`, or name its address with --host and --port"
             ) from None
         finally:
             connection.close()
@@ -263,11 +263,11 @@ class Client:
         return value
 
     def _no_url(self) -> UserMistake:
-        return UserMistake(f"{self.url!r} is no URL of a sandbox: give its base URL, such as http://127.0.0.1:8081")
+        return UserMistake(f"{self.url!r} is not the URL of a sandbox; use its base URL, such as http://127.0.0.1:8081")
 
     def _not_ours(self) -> UserMistake:
         return UserMistake(
-            f"what answers at {self.url} is not the sandbox's base URL: say with --host and --port where that is"
+            f"the server at {self.url} is not the base URL of a sandbox; name that with --host and --port"
         )
 
 

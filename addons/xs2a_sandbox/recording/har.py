@@ -72,7 +72,7 @@ def read_json(file: Path, *, folder: Path | None = None) -> Any:
     try:
         content = own_file.read(file, folder=folder, limit=LARGEST)
     except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+        raise ConfigError(f"cannot read {file}: {error.strerror}") from None
     if sum(map(content.count, (b",", b"[", b"{"))) > _MOST_VALUES:
         raise ConfigError(f"{file}: there are more than {_MOST_VALUES:,} values in it; import it in parts")
     try:
@@ -80,7 +80,7 @@ def read_json(file: Path, *, folder: Path | None = None) -> Any:
     except RecursionError:
         raise _too_deep(file) from None
     except ValueError as error:
-        raise ConfigError(f"{file}: this is no JSON: {error}") from None
+        raise ConfigError(f"{file} is not JSON: {error}") from None
     _check_depth(value, file)
     return value
 
@@ -109,7 +109,7 @@ def read_har(value: Any, file: Path) -> Foreign:
     log = value.get("log") if isinstance(value, Mapping) else None
     listed = log.get("entries") if isinstance(log, Mapping) else None
     if not isinstance(listed, list):
-        raise ConfigError(f"{file}: this is no HAR document: log.entries is no list")
+        raise ConfigError(f"{file} is not a HAR file: log.entries must be a list")
     entries, left_out = [], []
     for number, entry in enumerate(listed):
         answer = entry.get("response") if isinstance(entry, Mapping) else None

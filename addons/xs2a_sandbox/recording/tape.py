@@ -57,7 +57,7 @@ def read_tape(path: Path) -> Tape:
         raise ConfigError(f"there is no recording in {path}; name a folder that has raw/*.har.jsonl, or such a file")
     if not path.is_dir() and not har_log.is_raw(path):
         form = "a recording is a folder that has raw/*.har.jsonl, or such a file, and a HAR document ends in .har"
-        raise ConfigError(f"{path} is no recording: {form}")
+        raise ConfigError(f"{path} is not a recording: {form}")
     entries: list[Exchange] = []
     keys: list[str | None] = []
     places: list[str] = []

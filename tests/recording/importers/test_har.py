@@ -30,7 +30,7 @@ def test_requests_that_were_blocked_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("document", "complaint"),
     [
-        ({"log": []}, "trace.har: this is no HAR document: log.entries is no list"),
+        ({"log": []}, "trace.har is not a HAR file: log.entries must be a list"),
         ({"log": {"entries": [{"response": {"status": 200}}]}}, r"trace.har: log.entries\[0\]: request.url is missing"),
         ({"log": {"entries": [5]}}, r"trace.har: log.entries\[0\]: request.url is missing"),
     ],
@@ -48,7 +48,7 @@ def test_json_keeps_the_digits_of_its_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"{", b"\xff", json.dumps("x").encode()[:-1]])
 def test_what_is_no_json_says_so(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(content)
-    with pytest.raises(ConfigError, match=r"a\.json: this is no JSON"):
+    with pytest.raises(ConfigError, match=r"a\.json is not JSON"):
         read_json(tmp_path / "a.json")
 
 
@@ -70,5 +70,5 @@ def test_integers_keep_their_digits_however_many(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read"):
         read_json(tmp_path / "nowhere.json")

@@ -94,5 +94,5 @@ def test_a_dump_that_breaks_off_says_where(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read"):
         read(tmp_path / "nowhere")

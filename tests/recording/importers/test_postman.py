@@ -87,9 +87,9 @@ def test_what_is_not_all_there_is_left_out(one: Any, reason: str) -> None:
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ({"info": {}}, "this is no Postman collection"),
+        ({"info": {}}, "is not a Postman collection"),
         ({"item": [5]}, r"item\[0\] is no object"),
-        ({"item": [{"name": "A", "response": {"a": 1}}]}, "A: response is no list"),
+        ({"item": [{"name": "A", "response": {"a": 1}}]}, "A: response must be a list"),
         ({"item": [{"name": "A", "response": [5]}]}, "A: a response is no object"),
         ({"item": [{"name": "A", "response": [{"code": 200}]}]}, "A, response: it has no request"),
         ({"item": [item({"raw": ""})]}, "Make a consent, fine: its URL is missing"),

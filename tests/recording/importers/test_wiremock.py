@@ -230,7 +230,7 @@ def test_the_cassette_is_written_once(tmp_path: Path) -> None:
     assert file == tmp_path / "wiremock-bank.yaml"
     assert [body.stat().st_size for body in (tmp_path / "bodies").iterdir()] == [70_000]
     before = file.read_bytes()
-    with pytest.raises(ConfigError, match="is there already, and may have been edited"):
+    with pytest.raises(ConfigError, match="already exists, and may have been edited"):
         write(large, FILE, tmp_path, START, redacted=False)
     assert file.read_bytes() == before
 
@@ -286,8 +286,8 @@ def test_what_a_redacted_recording_cannot_hold_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ([], "mappings is no list"),
-        ({"mappings": {}}, "mappings is no list"),
+        ([], "mappings must be a list"),
+        ({"mappings": {}}, "mappings must be a list"),
         ({"mappings": [{}]}, r"mappings\[0\]: request is missing"),
         ({"mappings": [{"request": {}}]}, r"mappings\[0\]: response is missing"),
         ({"mappings": [{}] * (MOST + 1)}, "there are more than 2,000 mappings in it; import it in parts"),

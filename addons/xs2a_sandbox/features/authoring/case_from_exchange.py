@@ -25,7 +25,9 @@ def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
     Raises UserMistake: not all of the exchange was kept.
     """
     if entry.cut:
-        raise UserMistake(f"exchange {entry.number} is larger than what the journal keeps of one, so it makes no case")
+        raise UserMistake(
+            f"exchange {entry.number} was cut in the journal, because it is too large: it cannot become a case"
+        )
     route = Routes(interface).find(entry.method, entry.path)
     query = dict(reversed(parse_qsl(entry.target.partition("?")[2], keep_blank_values=True)))
     telling = TellingHeaders({name.lower(): name for name in _find_telling(interface.things)}, {}, {})

@@ -49,7 +49,7 @@ def write_dialect(directory: Path, name: str, base: str) -> list[Path]:
     names = dialects(cassettes, bundled("cassettes"))
     if base not in names:
         hint = did_you_mean(base, names)
-        raise ConfigError(f"there is no dialect {base!r} to extend{hint}; there are {', '.join(names)}")
+        raise ConfigError(f"there is no dialect {base!r} to extend{hint}; the dialects are {', '.join(names)}")
     template = (Path(__file__).parent / "own_dialect.yaml").read_text()
     files = {cassettes / name / "dialect.yaml": template.replace("BASE", base).replace("NAME", name).encode()}
     data = testdata_of(*_folders(cassettes, base))
@@ -75,7 +75,7 @@ def _folders(cassettes: Path, name: str) -> tuple[Path, list[Path]]:
 def _write(directory: Path, files: Mapping[Path, bytes]) -> list[Path]:
     """Raises UserMistake: naming the files in the way, or what the operating system says."""
     if in_the_way := sorted({str(there) for file in files if (there := _in_the_way(file, directory))}):
-        raise UserMistake("nothing written, because these are there already:\n  " + "\n  ".join(in_the_way))
+        raise UserMistake("nothing was written, because these files already exist:\n  " + "\n  ".join(in_the_way))
     with writing(directory):
         (directory / "cassettes/cases").mkdir(parents=True, exist_ok=True)
     for file, content in files.items():
@@ -90,7 +90,7 @@ def _write(directory: Path, files: Mapping[Path, bytes]) -> list[Path]:
 def _scenario(name: str) -> dict[str, bytes]:
     folders = scenarios()
     if name not in folders:
-        raise ConfigError(f"there is no scenario {name!r}; there are {', '.join(folders)}")
+        raise ConfigError(f"there is no scenario {name!r}; the scenarios are {', '.join(folders)}")
     # The schema is one folder nearer from there.
     return {
         file.name: _content(file, folders[name]).replace(b"=../../../schemas/", b"=../../schemas/")

@@ -156,13 +156,15 @@ def _save(
             with file.open("x", encoding="utf-8") as stream:
                 stream.write(written(schema_path))
         except FileExistsError:
-            raise UserMistake(f"nothing written: {file} is there already; name another file with --to") from None
+            raise UserMistake(
+                f"nothing was written, because {file} already exists; choose another file with --to FILE"
+            ) from None
     layered = any(file.resolve().is_relative_to(p.resolve()) for layer in loading.layers(settings) for p in layer)
     paths = [] if layered else [file]
     if problems := loading.check(settings, paths):
         file.unlink()
         raise UserMistake(
-            "nothing written, because it does not go with the other cassettes:\n" + "\n".join(map(str, problems))
+            "nothing was written, because the case does not fit the other cassettes:\n" + "\n".join(map(str, problems))
         )
     after = lint.new_problems(before, lint.check(settings, paths))
     if problems := [problem for problem in after if judge or problem.file.resolve() != file.resolve()]:
@@ -232,7 +234,7 @@ def _operation(interface: Interface, method: str, target: Target) -> tuple[Opera
         for one in find_nearest(operations, interface, call, _SHOWN)
         if isinstance(one.entry, Operation)
     ]
-    raise UserMistake(f"no operation is {method} {path}; these come nearest:\n" + "\n".join(lines))
+    raise UserMistake(f"no operation has {method} {path}. The nearest are:\n" + "\n".join(lines))
 
 
 def _fit(operation: Operation, segments: tuple[str, ...]) -> dict[str, str | None] | None:

@@ -145,7 +145,7 @@ class Campaign:
         left_out[BUDGET] += len(made.faults) - len(tried)
         reached = tuple(result for result in tried if result.is_reached)
         if not reached:
-            raise UserMistake("the campaign has let nothing go wrong: " + _why_nothing(left_out))
+            raise UserMistake("the campaign tried no fault: " + _why_nothing(left_out))
         warnings = []
         if not learned.passes_again:
             text = f"run twice in a row the command ends with status {learned.second.ended.status}"
@@ -284,7 +284,7 @@ def _choose(
     chosen = choose(faults)
     if faults and not chosen:
         names = "; ".join(str(planned.fault) for planned in faults if planned.fault.operation is not None)[:200]
-        raise UserMistake(f"--choose leaves none of the {len(faults)} faults, which are: {names} …")
+        raise UserMistake(f"--choose matches none of the {len(faults)} faults, which are: {names} …")
     return chosen
 
 
@@ -293,17 +293,17 @@ def _check(first: Observed) -> None:
     output = f"\n{first.ended.output.strip()}" if first.ended.output.strip() else ""
     if first.ended.hung:
         raise UserMistake(
-            f"without any fault the command does not end within {first.ended.seconds:.0f} s; see --timeout{output}"
+            f"the command does not end within {first.ended.seconds:.0f} s, even without a fault; see --timeout{output}"
         )
     if first.ended.status:
         raise UserMistake(
-            f"without any fault the command ends with status {first.ended.status}; mend that first{output}"
+            f"the command fails without a fault, with status {first.ended.status}; fix that first{output}"
         )
     if not first.seen.calls:
-        text = "the command has called no bank: let it read the address in XS2A_SANDBOX_URL, or set a variable of"
+        text = "the command did not call the bank: let it read the address in XS2A_SANDBOX_URL, or set a variable of"
         raise UserMistake(f"{text} its own with --env NAME={{url}}{output}")
     if first.seen.is_cut:
-        raise UserMistake("the command makes more calls than the journal of the sandbox holds: let it run fewer tests")
+        raise UserMistake("the command makes more calls than the journal of the sandbox holds: run fewer tests")
 
 
 def _frequency(session: RunSession, first: Observed) -> int | None:

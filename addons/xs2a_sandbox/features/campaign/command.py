@@ -105,7 +105,7 @@ def _fill(name: str, text: str, variables: Mapping[str, str]) -> str:
         names = ", ".join(
             f"{{{variable}}}" for variable in ("url", "tls_url", "proxy", "ca_file", "session", "run_dir")
         )
-        raise UserMistake(f"--env {name}: {text!r} names no address that there is: {names}") from None
+        raise UserMistake(f"--env {name}: {text!r} uses an unknown placeholder; use one of {names}") from None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

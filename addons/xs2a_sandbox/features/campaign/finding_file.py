@@ -52,9 +52,9 @@ def read(file: Path) -> tuple[InjectedFault, Mapping[str, Any] | None]:
     try:
         value = yaml_reader.parse(own_file.read(file, limit=_LARGEST), file).value
     except OSError as error:
-        raise UserMistake(f"{file}: cannot be read: {error.strerror}") from None
+        raise UserMistake(f"cannot read {file}: {error.strerror}") from None
     if not isinstance(value, dict) or value.get("campaign") != 1 or not isinstance(value.get("name"), str):
-        raise UserMistake(f"{file} is no finding of a campaign: those begin with `campaign: 1` and have a name")
+        raise UserMistake(f"{file} is not a finding of a campaign, which begins with `campaign: 1` and has a name")
     members: dict[str, Any] = {name: value[name] for name in _MEMBERS if name in value}
     order = value.get("fault")
     if order is not None and not isinstance(order, dict):

@@ -36,10 +36,10 @@ class ResultsFile:
         try:
             first, *lines = self.file.read_text(encoding="utf-8").splitlines()
         except (OSError, ValueError):
-            raise UserMistake(f"there is nothing to resume in {self.file}: begin anew without --resume") from None
+            raise UserMistake(f"there is nothing to resume in {self.file}: start again without --resume") from None
         if first != json.dumps(head):
-            text = "of another campaign: another command, other settings, or an app that calls otherwise"
-            raise UserMistake(f"{self.file} is {text}; begin anew without --resume")
+            text = "of another campaign: the command, the settings or the calls of the app are different"
+            raise UserMistake(f"{self.file} is {text}; start again without --resume")
         results = [result for line in lines if (result := _read(line))]
         return {result.fault: result for result in results}
 

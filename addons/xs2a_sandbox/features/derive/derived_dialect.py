@@ -121,13 +121,13 @@ def derive_dialect(
 ) -> DerivedDialect:
     """The dialect made of whichever documented one it can be made of best. Raises ConfigError: there is none."""
     if not tape.entries:
-        raise ConfigError(f"{tape.path}: there is no exchange in this recording")
+        raise ConfigError(f"the recording {tape.path} is empty")
     interfaces = {
         base: layers.read([[bundled("cassettes") / base]], schemas, collect_handlers()) for base in dialects()
     }
     near = [_nearness(base, interface, tape, schemas) for base, interface in interfaces.items()]
     if not any(nearness.operations for nearness in near):
-        raise ConfigError(f"{tape.path}: no request in it is one of a documented dialect ({', '.join(interfaces)})")
+        raise ConfigError(f"the recording {tape.path} has no request of a documented dialect ({', '.join(interfaces)})")
     drafts, unread = [], []
     for number, nearness in enumerate(near, 1):
         try:
@@ -191,12 +191,10 @@ def _documented_states(interface: Interface) -> tuple[Mapping[Thing, Arrows], Ma
 def check_name(name: str, places: Iterable[Path], hint: str = "") -> None:
     """Raises ConfigError for a name that no folder of a dialect can have, or that one of these places has already."""
     if not _NAME.fullmatch(name) or name in NO_DIALECTS:
-        raise ConfigError(
-            f"{name!r} cannot be the name of a dialect: it is a folder's, of small letters, digits, '.', '_' and '-'"
-        )
+        raise ConfigError(f"{name!r} cannot be the name of a dialect: use lower-case letters, digits, '.', '_' and '-'")
     for place in places:
         if (place / name).exists():
-            raise ConfigError(f"there is a dialect {name} already, in {place / name}: name another one{hint}")
+            raise ConfigError(f"the dialect {name} already exists in {place / name}: choose another name{hint}")
 
 
 def report_lines(derived: DerivedDialect, folder: Path) -> Iterator[str]:
@@ -236,7 +234,7 @@ def _check_one_bank(tape: Tape, exchanges: Sequence[RecognisedExchange]) -> None
     )
     if len(banks) > 1:
         raise ConfigError(
-            f"{tape.path} is of several banks ({', '.join(banks)}): derive a dialect from each on its own"
+            f"{tape.path} is of several banks ({', '.join(banks)}): derive one dialect from the recording of each bank"
         )
 
 

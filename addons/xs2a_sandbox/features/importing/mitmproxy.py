@@ -41,7 +41,7 @@ def read(file: Path) -> Foreign:
                     entries.append(_entry(dumped, dumped.response))
                     room.take(len(entries[-1].body) + len(entries[-1].answer_body))
     except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+        raise ConfigError(f"cannot read {file}: {error.strerror}") from None
     # mitmproxy believes what a dump says of itself: of other types any operation may fail.
     except Exception as error:
         reason = " ".join(str(error).split())[:_LONGEST_REASON]

@@ -37,13 +37,13 @@ def read(collection: Mapping[str, Any], file: Path, now: datetime) -> Foreign:
     Raises ConfigError: the collection is not what Postman exports.
     """
     if not isinstance(collection.get("item"), list):
-        raise ConfigError(f"{file}: this is no Postman collection: item is no list")
+        raise ConfigError(f"{file}: this is not a Postman collection: item must be a list")
     entries: list[Exchange] = []
     left_out: list[str] = []
     for place, item, variables in _items(collection, "", Variables({}, Room()), file):
         answers = item.get("response") or []
         if not isinstance(answers, list):
-            raise ConfigError(f"{file}: {place}: response is no list")
+            raise ConfigError(f"{file}: {place}: response must be a list")
         if not answers:
             left_out.append(f"{place}: no answer is saved with it")
         for answer in answers:

@@ -115,7 +115,7 @@ def read(value: Any, file: Path, files: tuple[Path, ...]) -> Mappings:
     """One mapping, or an export of several. Raises ConfigError."""
     listed = value.get("mappings", [value]) if isinstance(value, Mapping) else None
     if not isinstance(listed, list):
-        raise ConfigError(f"{file}: this is no mapping of WireMock: mappings is no list")
+        raise ConfigError(f"{file}: this is not a mapping of WireMock: mappings must be a list")
     _check_number(listed, file)
     placed = []
     for number, mapping in enumerate(listed):
@@ -170,7 +170,9 @@ def write(imported: Imported, source: Path, cassettes: Path, now: datetime, reda
     """Writes the rules as a cassette of their own. Raises ConfigError where one of this name is there already."""
     file = cassettes / f"wiremock-{slug(source.stem)}.yaml"
     if file.exists():
-        raise ConfigError(f"{file} is there already, and may have been edited: delete it, or import with another --to")
+        raise ConfigError(
+            f"{file} already exists, and may have been edited: delete it, or import into another folder with --to"
+        )
     recorded = {"bank": NOWHERE, "at": now.astimezone(UTC).isoformat(timespec="seconds"), "redacted": redacted}
     title = f"{source.stem}, from WireMock"
     text = yaml_text({"cassette": 1, "title": title, "recorded": recorded, "rules": list(imported.rules)})
