@@ -157,7 +157,7 @@ def test_the_command_compares_two_recordings_and_tells_it_in_every_form(recordin
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--behaviour", "then"], "--behaviour alone compares two recordings"),
+        (["--behaviour", "then"], "--behaviour without --bank compares two recordings"),
         ([], "or --behaviour RECORDING"),
     ],
 )

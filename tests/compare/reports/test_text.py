@@ -16,7 +16,7 @@ def text(*pairs: tuple[Any, Any]) -> str:
 
 def test_the_summary_counts_by_operation() -> None:
     row = next(line for line in text(({"a": 1, "b": "1"}, {"a": 2, "b": 1}), ({}, {})).splitlines() if "(none)" in line)
-    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["(none)", "1", "1", "1", "1", "0", "0"]
+    assert row.split() == ["(none)", "1", "1", "1", "1", "0", "0"]
 
 
 def test_both_sides_stand_beside_each_other() -> None:

@@ -147,7 +147,7 @@ def campaign(
     reports: Sequence[Path],
     **flags: Any,
 ) -> None:
-    """Run your app's tests with one fault at one call, for each.
+    """Run your app's tests again and again, each time with one fault.
 
     COMMAND runs the tests, such as `pytest tests/bank`; write it after `--`. It gets the bank's address in
     XS2A_SANDBOX_URL, and the fault in XS2A_SANDBOX_FAULT.
