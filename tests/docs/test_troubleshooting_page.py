@@ -82,7 +82,7 @@ def test_another_host_than_the_banks() -> None:
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("features/console/console.py", "This link is over or was used before. A fresh one:"),
+        ("features/console/console.py", "This link has expired or was used before. This command prints a new one:"),
         ("features/console/console.py", "A link signs in; this command prints one:"),
         ("cli/serve/announcement.py", "in memory, gone when the sandbox stops"),
         ("doors/door.py", "this proxy asks for the user name and password of --proxy-auth"),

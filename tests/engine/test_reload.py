@@ -170,7 +170,7 @@ def test_a_mistake_keeps_the_last_good_set_until_it_is_mended(confdir: Path, her
         assert "greeting.yaml:3:" in problem
         assert "statsu" in problem
         assert problem in sandbox.lines[-1]
-        assert sandbox.lines[-1].endswith("kept what was loaded before; mend this and save")
+        assert sandbox.lines[-1].endswith("kept what was loaded before; fix this and save")
         assert sandbox.get().text == "servus"
 
         says(file, "baba")

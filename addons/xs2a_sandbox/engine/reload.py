@@ -117,7 +117,7 @@ class Reload:
             say(note)
         if mistake is not None:
             self._engine.use(files=replace(self._engine.parts.files, problems=tuple(mistake.splitlines())))
-            say(f"{mistake}\nkept what was loaded before; mend this and save", level="error")
+            say(f"{mistake}\nkept what was loaded before; fix this and save", level="error")
         else:
             self._settings = settings
             self._engine.use(banks=banks, testdata=testdata, files=FilesStatus(Clock().now()))

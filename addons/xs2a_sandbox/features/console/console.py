@@ -96,7 +96,7 @@ class Console:
         except StoreUnavailable as error:
             return _show_refusal(f"The state, which knows the links that were used, cannot be used: {error}", 503)
         if cookie is None:
-            return _show_refusal("This link is over or was used before. A fresh one:", 403, "xs2a-sandbox console")
+            return _show_refusal("This link has expired or was used before. This command prints a new one:", 403, "xs2a-sandbox console")
         return redirect(f"{visit.prefix}/", ("Set-Cookie", cookie), ("Cache-Control", "no-store"))
 
 

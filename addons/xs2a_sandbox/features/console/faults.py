@@ -28,7 +28,7 @@ class Preset:
 
 
 PRESETS: Mapping[str, Preset] = {
-    "down": Preset("Bank down", "The next 10 requests: 503", {"error": "bank-down", "next": 10}),
+    "down": Preset("Bank down", "The next 10 requests: 503", {"operation": "*", "error": "bank-down", "next": 10}),
     "slow": Preset("Slow bank", "Every response takes 5 s longer", {"delay": "5s"}),
     "limit": Preset(
         "Too many requests",
