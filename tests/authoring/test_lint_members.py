@@ -133,7 +133,7 @@ def test_a_copy_of_the_bundled_dialect_is_clean(dialect: Path) -> None:
             "consents.yaml",
             "answers: {200: consent-content}",
             "answers: {201: consent-content}",
-            "unknown-schema: nulls: fill has no schema to go by: answers names none for 200",
+            "unknown-schema: nulls: fill needs a schema: answers names none for 200",
         ),
         ("consents.yaml", "expect: {status: 403", "expect: {status: 404", "example: the status is 403, not 404"),
     ],

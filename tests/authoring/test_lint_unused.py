@@ -37,7 +37,7 @@ def test_what_is_bundled_is_left_alone() -> None:
 
 
 def test_a_null_that_takes_nothing_out(tmp_path: Path) -> None:
-    said = "this takes nothing out: there is no AT051988000099000011 among the accounts"
+    said = "this removes nothing: there is no AT051988000099000011 among the accounts"
     assert unused_in(tmp_path, "accounts: {AT051988000099000011: null}\n") == [f"2:12 {said}"]
     assert unused_in(tmp_path, "payments: {0B6E4D1A-73C8-4F52-9A0E-18D5C7B2F301: null}\n") == []
 

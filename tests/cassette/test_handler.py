@@ -108,7 +108,7 @@ def test_an_operation_leaves_its_approaches_to_the_section(tmp_path: Path) -> No
     _, mistakes = layers.check([[DIALECT], *cassette(tmp_path, text)], bundled_engine().schemas, NAMED)
 
     (problem,) = [p for p in mistakes if p.code == "unknown-key"]
-    assert problem.text == "an operation does not say sca: it is said for all of them, in the section authorisation"
+    assert problem.text == "an operation cannot set sca: set it for all of them, in the section authorisation"
     assert problem.line == 9
 
 

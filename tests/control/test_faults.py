@@ -30,8 +30,8 @@ def test_they_are_added_listed_and_forgotten(admin: Admin) -> None:
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ({}, "it says nothing that could go wrong"),
-        ({"operation": "consent-status"}, "it says nothing that could go wrong"),
+        ({}, "it names no fault"),
+        ({"operation": "consent-status"}, "it names no fault"),
         ({"operation": "consent-staus", "status": 503}, "no operation 'consent-staus'; did you mean consent-status?"),
         ({"operation": "x-*", "status": 503}, "there is no operation 'x-*'"),
         ({"operation": None, "status": 503}, "there is no operation"),

@@ -115,7 +115,7 @@ def test_they_stay_when_the_clock_is_set_and_go_with_a_reset(admin: Admin) -> No
         ({"rules": ["match: ["]}, "<rule 1>:1:"),
         ({"rules": [BUSY, {**BUSY, "id": "busy-too"}]}, "error ambiguous"),
         ({"rules": [BUSY, {**BUSY, "match": {"path": "/a"}}]}, "error duplicate-id"),
-        ({"rules": [{**BUSY, "respond": {"file": "pyproject.toml"}}]}, "has no folder"),
+        ({"rules": [{**BUSY, "respond": {"file": "pyproject.toml"}}]}, "there is no folder"),
         ({"rules": ["cassette: 1\nerrors: {}\nrules: []"]}, "<rule 1>:2:1: error behaviour: errors belongs in a file"),
         ({"rules": [{"match": {"path": "/a"}, "bank": True}]}, "error no-bank"),
     ],

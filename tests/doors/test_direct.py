@@ -363,7 +363,7 @@ def test_a_busy_port() -> None:
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "999.1.1.1"])
 def test_a_host_that_is_not_here(host: str) -> None:
-    with pytest.raises(ConfigError, match=f"^--host {host} is no address of this machine: .* --host 127.0.0.1"):
+    with pytest.raises(ConfigError, match=f"^--host {host} is not an address of this machine: .* --host 127.0.0.1"):
         asyncio.run(direct_door(echo, host=host).start())
 
 

@@ -25,7 +25,7 @@ def test_a_certificate_may_say_nothing_of_payment_services() -> None:
     [
         ([], "names no role"),
         ([(ROLES["PISP"][0], "PSP_AI")], r"calls the role 0\.4\.0\.19495\.1\.2 'PSP_AI': it is PSP_PI"),
-        ([("0.4.0.19495.1.9", "PSP_XX")], r"has the role 0\.4\.0\.19495\.1\.9, which there is not"),
+        ([("0.4.0.19495.1.9", "PSP_XX")], r"has the role 0\.4\.0\.19495\.1\.9, which does not exist"),
     ],
 )
 def test_roles_that_there_are_not_are_told(roles: list[tuple[str, str]], mistake: str) -> None:

@@ -25,7 +25,7 @@ REASONS = {
     "wrong-role": "has the roles ASPSP: it needs AISP",
     "unspecified-role": "has the roles none: it needs AISP",
     "no-role": "names no role",
-    "unknown-role": "which there is not",
+    "unknown-role": "which does not exist",
     "misnamed-role": "it is PSP_PI",
     "wrong-name": "is registered as 'My TPP', not as 'Somebody Else'",
     "qseal": "must not make digital signatures",

@@ -1,6 +1,6 @@
-"""The bank itself: its interface, test data and handlers answer a request, without knowing a door or a real bank.
+"""The bank: it answers requests from its interface, test data and handlers, and knows no doors and no real bank.
 
-A `Bank` answers with an `Answer`; `Banks` are those that the settings name, and choose the one that a request means.
+A `Bank` returns an `Answer`. `Banks` holds the banks in the settings and selects the one that a request is for.
 """
 
 from xs2a_sandbox.bank.answer import Answer

@@ -1,4 +1,4 @@
-"""Rules that a session was told of while the sandbox runs, laid over those of the bank."""
+"""Rules added to a session while the sandbox runs. They are layered over the rules of the bank."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,11 +18,11 @@ from xs2a_sandbox.state.attempts import in_thread
 _OF_RULES = frozenset({"cassette", "title", "doc", "rules"})
 
 type Addition = tuple[str, tuple[str, ...]]
-"""The name that rules without an id get, and the rules: texts in YAML."""
+"""The name for rules without an id, and the rules as YAML texts."""
 
 
 def read(addition: Addition, schemas: Schemas) -> list[Cassette]:
-    """The rules of one addition. Raises Unreadable, with every mistake."""
+    """Parse the rules of one addition. Raises Unreadable with every mistake."""
     name, texts = addition
     problems: list[Problem] = []
     cassettes = []
@@ -44,7 +44,7 @@ def read(addition: Addition, schemas: Schemas) -> list[Cassette]:
 
 @in_thread
 def check(bank: Bank, addition: Addition) -> list[str]:
-    """The ids of its rules. Raises Unreadable where the bank cannot have them."""
+    """Return the ids of the rules. Raises Unreadable if they do not fit the bank."""
     cassettes = read(addition, bank.schemas)
     _lay_over(bank, [cassettes])
     return [rule.id for cassette in cassettes for rule in cassette.rules]
@@ -52,7 +52,7 @@ def check(bank: Bank, addition: Addition) -> list[str]:
 
 @in_thread
 def bank_with(bank: Bank, additions: tuple[Addition, ...]) -> Bank:
-    """The bank with the rules of those additions that it can have; those of another bank may not be among them."""
+    """Return the bank with the added rules that fit it. Rules for another bank may not fit, and are left out."""
     fitting: list[list[Cassette]] = []
     for addition in additions:
         with suppress(Unreadable):
@@ -63,7 +63,7 @@ def bank_with(bank: Bank, additions: tuple[Addition, ...]) -> Bank:
 
 
 def addition(kept: Mapping[str, Any]) -> Addition:
-    """The addition as a session keeps it."""
+    """Return the addition from its document in the session."""
     return f"added-{kept['id'].rpartition('-')[2]}", tuple(kept["rules"])
 
 

@@ -1,4 +1,4 @@
-"""Checks that strict banks make of every request before they look at what it is for, in their order."""
+"""The checks that strict banks apply to every request before its content, in order."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -16,21 +16,24 @@ from xs2a_sandbox.signatures.rules import SignatureRules
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check that a plugin makes of every request to an operation; `judge` returns what it refuses, if anything."""
+    """A check of a plugin on every request to an operation. `judge` returns the error, or None."""
 
     name: str
     judge: Callable[[Call, Operation], BankError | None]
 
 
 def check(call: Call, operation: Operation, signatures: SignatureRules, trust: ReadTrust, schemas: Schemas) -> None:
-    """Raises BankError, or has the call note it where a check only warns. Certificates are judged by `trust`."""
+    """Run all checks. Raises BankError, or records it in the call if the check only warns.
+
+    `trust` decides which certificates are trusted.
+    """
     if operation.is_for_browsers:
         return
     if client_certificate.is_judged(call):
         _object(call, "certificate", [client_certificate.refusal(call, operation, trust)])
     if call.judges("digest"):
         _object(call, "digest", _digest_mistakes(call))
-    # Clients without a token come here to get one, and those with one to end it.
+    # Clients use these endpoints to get a token before they have one, or to end it.
     if operation.behaviour.handler in token.ENDPOINTS or call.segments[:1] == (".well-known",):
         return
     if call.judges("signature"):
@@ -54,7 +57,7 @@ def _object(call: Call, check: str, errors: Iterable[BankError | None]) -> None:
 
 def _digest_mistakes(call: Call) -> Iterator[BankError]:
     sent = call.request.headers.all("digest")
-    # A digest that is signed is wrong as its signature is.
+    # If a signed digest is wrong, the signature check reports it.
     is_signed = call.judges("signature") and signed_requests.is_signed(call.request)
     if sent and not is_signed and (mistake := digest.mistake(sent, call.request.body)):
         yield BankError("digest-wrong", expected=mistake)

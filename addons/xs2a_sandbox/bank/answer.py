@@ -1,4 +1,4 @@
-"""An answer: the response, who gave it and why, and what the steps of the engine need to know of it."""
+"""An answer: the response, its source and reason, and what the steps of the engine need to know about it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
@@ -13,26 +13,26 @@ from xs2a_sandbox.journal.log_line import LogEntry
 type Source = Literal["rule", "handler", "bank", "sandbox"]
 
 STRICT = "X-Sandbox-Strict"
-"""The header that says what checks which only warn would have refused."""
+"""The response header that lists the errors of checks that only warn."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """`source` and `rule` gave the response, and the rules `amended` changed it, in their order.
+    """`source` and `rule` made the response; the rules `amended` changed it, in this order.
 
-    - `error`: the name of the error that it is, in the dialect's table or of the sandbox itself;
-      `refusal`: the exception, where one was raised
-    - `reason`: why the request failed, where the response does not say it to programs
-    - `objections`: what a stricter bank would have refused, in its words
+    - `error`: the name of the error in the dialect's table, or of the sandbox itself;
+      `refusal`: the exception, if one was raised
+    - `reason`: why the request failed, if programs cannot see it in the response
+    - `objections`: the errors of a stricter bank, in its words
     - `delay`: seconds to wait before it is sent
     - `call`: the request as the bank saw it
-    - `is_repeatable`: false where each request counts
-    - `is_personal`: true where real people's data may be in it; None where the route knows
-    - `is_journaled`, `is_logged`: false for what the journal, or the log, leaves out
-    - `beside`: is told the response as it is sent, in mode compare
-    - `failure`: the exception on which the sandbox failed
-    - `entry`: its line in the log, once that is written
+    - `is_repeatable`: false if each request counts
+    - `is_personal`: true if it may contain data of real people; None if the route decides
+    - `is_journaled`, `is_logged`: false to leave it out of the journal or the log
+    - `beside`: called with the response that is sent, in mode compare
+    - `failure`: the exception that made the sandbox fail
+    - `entry`: its log entry, once written
 
-    A struct, as every request makes some: a frozen dataclass takes six times as long to make.
+    A msgspec struct, because every request makes some, and a frozen dataclass takes six times as long.
     """
 
     response: Response
@@ -56,12 +56,12 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """Headers that name who has answered, and what a stricter bank would have refused."""
+        """The headers that name the source of the response and the errors of a stricter bank."""
         rule = (("X-Sandbox-Rule", self.rule),) if self.rule else ()
         amended = (("X-Sandbox-Amended", ", ".join(self.amended)),) if self.amended else ()
         if not self.objections:
             return (("X-Sandbox-Source", self.source), *rule, *amended)
-        # Apps take the list apart at its semicolons.
+        # Apps split the list at its semicolons.
         text = "; ".join(text.replace("; ", ", ") for text in self.objections).encode("ascii", "replace").decode()
         objections = (STRICT, "".join(c if c.isprintable() else "?" for c in text))
         return (("X-Sandbox-Source", self.source), *rule, *amended, objections)

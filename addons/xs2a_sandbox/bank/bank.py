@@ -1,4 +1,4 @@
-"""The bank: a call answered by its rules and operations, and errors in the dialect's words."""
+"""The bank: it answers calls by rules and operations, and writes errors in the dialect's words."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
@@ -47,12 +47,12 @@ from xs2a_sandbox.recording.replay import Replay
 from xs2a_sandbox.state.session import session_name
 
 _SEQUENCES = "_sequences"
-_OWN_ERRORS = ENGINE_ERRORS - {"format-error"}  # which requirements and handlers raise, too
+_OWN_ERRORS = ENGINE_ERRORS - {"format-error"}  # requirements and handlers raise it, too
 SIMULATED = RealBank()
 
 
 class _Said(msgspec.Struct, frozen=True):
-    """A response on its way to be an answer. `error` is its name where it is one of the table."""
+    """A response that is not an Answer yet. `error` is its name if it is an error of the table."""
 
     response: Response
     error: str | None = None
@@ -60,11 +60,11 @@ class _Said(msgspec.Struct, frozen=True):
 
 
 class Bank:
-    """Says what the interface says, in place of the `real` one.
+    """Answers for the interface instead of the `real` bank.
 
-    `base_path` is the only path before `/v1` that is the bank's, if not empty; `replay` is there where rules are
-    recorded ones. With `diagnose` an unknown path is answered with what came nearest; client certificates are judged by
-    `trust`.
+    `base_path`, if not empty, is the only path before `/v1` that belongs to the bank. `replay` is set if rules are
+    recorded. With `diagnose` the answer to an unknown path names the nearest known one. `trust` decides which client
+    certificates are trusted.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Bank:
         self.checks = real.judged_by
         self._replay = replay
         self.replays_personal = any(rule.tape and rule.tape.redacted for rule in interface.rules)
-        """True where apps ask for recorded rules with real people's data."""
+        """True if apps may get recorded data of real people."""
         self._use(interface)
         self._base = split_target(base_path).segments
         self._base_skips = (len(self._base), 0) if self._base else (0,)
@@ -98,25 +98,25 @@ class Bank:
         self._positions = {(rule.id, rule.operation): position for position, rule in enumerate(interface.rules)}
 
     def with_interface(self, interface: Interface) -> "Bank":
-        """The same bank, with more rules than it has."""
+        """Return a copy of the bank with a larger interface."""
         other = copy(self)
         other._use(interface)
         return other
 
     @property
     def is_personal(self) -> bool:
-        """Says whether real people's data may be in what it is asked, and in what it answers."""
+        """Whether requests and answers may contain data of real people."""
         return self.real.can_be_asked or self.replays_personal
 
     def find(self, method: str, segments: tuple[str, ...]) -> Lookup:
-        """All that a path leads to. Raises BankError for one that does not begin as it must."""
+        """Look the path up. Raises BankError if it does not start with `base_path`."""
         if segments[: len(self._base)] != self._base:
             text = f"every path begins with /{'/'.join(self._base)} (base_path, in xs2a-sandbox.yaml)"
             raise BankError("path-unknown", id="/" + "/".join(segments), hint=text)
         return self._find(method, segments, self._skips(segments))
 
     def _find(self, method: str, segments: tuple[str, ...], skips: Sequence[int]) -> Lookup:
-        """All that the path leads to, and rules for it without as many first segments as one of `skips`."""
+        """Look the path up, and also without its first segments: `skips` are the numbers of segments to leave out."""
         lookup = self._index.find(method, segments[skips[0] :])
         for skip in skips[1:]:
             other = self._index.find(method, segments[skip:])
@@ -127,26 +127,26 @@ class Bank:
         return lookup
 
     def _skips(self, segments: tuple[str, ...]) -> Sequence[int]:
-        """The numbers of segments in front that rules may not know: `base_path`, and those of the real bank's URL."""
+        """Return how many leading segments to skip: those of `base_path`, and those of the real bank's URL."""
         if not self._prefixes:
             return self._base_skips
-        # An app may use the bank's whole path, of which recorded rules know only what follows its URL.
+        # An app may use the bank's whole path, but recorded rules know only the part after the bank's URL.
         return [*self._base_skips, *(len(prefix) for prefix in self._prefixes if segments[: len(prefix)] == prefix)]
 
     def glance(self, method: str, segments: tuple[str, ...]) -> Lookup:
-        """Finds what a path leads to as `find` does, but raises nothing, whatever the path begins with."""
+        """Look the path up like `find`, but never raise."""
         return self._index.find(method, segments)
 
     def decide(self, call: Call, lookup: Lookup) -> Decision:
-        """Decides who answers the call: the first rule that fits, else the operation."""
+        """Decide what answers the call: the first rule that fits, or else the operation."""
         call.lets = self.interface.lets
         admit = self._admit if call.checks is not NONE else None
         return decide(lookup, self._candidates(call, lookup), call, self.schemas, self.interface.silent, admit)
 
     def answer(self, decision: Decision, call: Call, *, in_browser: bool = False) -> Answer:
-        """The answer that was decided; an error takes back what was written for it, unless it is to be kept.
+        """Carry out the decision. On an error, state changes are discarded, unless the error keeps them.
 
-        `in_browser` shows errors as pages. Raises what a condition could not be computed for.
+        With `in_browser` errors are shown as pages. Raises the exception if a condition could not be computed.
         """
         by = decision.rule or decision.operation
         if decision.error or by is None:
@@ -186,7 +186,7 @@ class Bank:
         *,
         in_browser: bool = False,
     ) -> Answer:
-        """The error as the bank says it. Takes back what was written for the call, unless the error keeps it."""
+        """Return the error as an answer. State changes of the call are discarded, unless the error keeps them."""
         if not error.keep:
             call.state.discard()
         if error.name in _OWN_ERRORS:
@@ -202,7 +202,7 @@ class Bank:
             source,
             rule,
             said.error,
-            error.with_traceback(None),  # which would keep all frames alive
+            error.with_traceback(None),  # the traceback would keep all frames alive
             reason,
             _names(amendments),
             call.warnings,
@@ -212,7 +212,7 @@ class Bank:
         )
 
     def objections(self, call: Call) -> tuple[str, ...]:
-        """The refusals of a stricter bank, in its words."""
+        """Return the errors of a stricter bank, in its words."""
         if not call.objections:
             return ()
         table, operation = self.interface.errors, call.operation
@@ -220,7 +220,10 @@ class Bank:
         return tuple(dict.fromkeys(refusals))
 
     def _once(self, by: Rule | Operation, decision: Decision, call: Call) -> _Said:
-        """The response of the rule or operation, or the earlier one if the request is repeated. Raises BankError."""
+        """Return the response of the rule or operation, or the earlier one if the request repeats.
+
+        Raises BankError.
+        """
         is_once = call.checks is not NONE and repeated_requests.is_checked(call, by.behaviour.handler)
         if is_once and (earlier := repeated_requests.find_earlier(call)):
             return _Said(earlier)
@@ -232,7 +235,7 @@ class Bank:
         return said
 
     def _amend(self, said: _Said, call: Call, amendments: Amendments) -> _Said:
-        """The response with all amendments, the strongest last. Raises InvalidResponse, ExpressionError."""
+        """Apply all amendments to the response, the strongest last. Raises InvalidResponse, ExpressionError."""
         if not amendments:
             return said
         scope, warn = self._scope(call), call.warnings.append
@@ -248,12 +251,12 @@ class Bank:
         return said
 
     def find_before_page(self, method: str, segments: tuple[str, ...]) -> Lookup | None:
-        """The rules that may come before a page of the sandbox itself; None where there can be none."""
+        """Return the rules that may come before a page of the sandbox, or None if there are none."""
         lookup = self._index.find(method, segments)
         return None if lookup.operation or not (lookup.rules or self._replay) else lookup
 
     def _candidates(self, call: Call, lookup: Lookup) -> Iterable[Candidate]:
-        """The rules that may fit, strongest first, each with the call as it looks at it."""
+        """Return the rules that may fit, strongest first, each with the call as the rule sees it."""
         if self._replay is None and not lookup.rules:
             return ()
         plain: Iterable[Candidate] = (
@@ -311,17 +314,17 @@ class Bank:
     def _write(
         self, template: ResponseTemplate, names: Mapping[str, str], scope: Scope, call: Call, delay: float = 0.0
     ) -> _Said:
-        """The answer as it is sent, which may be an error of the table."""
+        """Render the answer, which may be an error of the table."""
         try:
             return _Said(write(template, self.interface.every_answer.headers, scope, names, self.schemas), None, delay)
         except BankError as error:
             if not template.error:
                 raise
-            # The cassette's own words: what they change, and their turn in a sequence, are kept.
+            # The cassette asked for this error: keep its effects and its turn in a sequence.
             return _Said(self.say(error, call), error.name, delay)
 
     def _next(self, call: Call, id: str, behaviour: Behaviour) -> ResponseTemplate:
-        """The sequence's turn is counted in the transaction of the answer itself."""
+        """Return the next answer of a sequence. The turn is counted in the same transaction as the answer."""
         key = "|".join([id, *(f"{name}={value}" for name, value in sorted(call.path.items()))])
         turn = int((call.state.get(_SEQUENCES, key) or {"given": 0})["given"])
         count = len(behaviour.sequence)
@@ -332,7 +335,7 @@ class Bank:
         return behaviour.sequence[position]
 
     def say(self, error: BankError, call: Call) -> Response:
-        """The error as the dialect's table says it."""
+        """Return the error as the dialect's table defines it."""
         entry = self.interface.errors[error.name]
         call.lets = self.interface.lets
         scope = self._scope(call)
@@ -358,7 +361,7 @@ class Bank:
         return Response(entry.status(call.operation), with_content_type(headers, JSON), to_json(body))
 
     def _error_body(self, own: Any, scope: Scope) -> Any:
-        """The body of an error: its `own`, or that of every error."""
+        """Render the body of an error: its `own`, or that of every error."""
         every = self.interface.every_error
         body = render(every.body if own is None else own, scope)
         if every.nulls == "drop":
@@ -368,13 +371,16 @@ class Bank:
         return body
 
     def _scope(self, call: Call) -> Scope:
-        """The roots and functions of the expressions of answers, and the shapes."""
+        """Return the roots and functions for the expressions of answers, and the shapes."""
         scope = call.scope()
         scope[SHAPES] = self.interface.shapes
         return scope
 
     def say_refusal(self, refusal: OwnRefusal, call: Call) -> Response:
-        """The refusal of something before any bank is asked, in the form that errors have here."""
+        """Return the response for a request that was rejected before it reached a bank.
+
+        It has the form of the bank's errors.
+        """
         if refusal.error:
             said = self.say(refusal.error, call)
             names = {name.lower() for name, _ in said.headers}
@@ -386,34 +392,34 @@ class Bank:
 
     def _diagnosis(self, error: BankError, call: Call) -> dict[str, object]:
         if call.segments[:1] == (ROOT,):
-            # Nobody wants a case for a page of the sandbox.
+            # Nobody adds a case for a page of the sandbox, so give no hint for that.
             return {"message": error.values.get("hint")}
         return diagnosis(self.interface, self.schemas, call, error.values.get("hint"))
 
     def text(self, error: BankError) -> str:
-        """The text of the error, in the dialect's words."""
+        """Return the text of the error, in the dialect's words."""
         values = {**error.values, "path": error.path, "wire": self.interface.states.word}
         text = to_text(render(self.interface.errors[error.name].text, values))
-        # Whoever wishes for an error need not name what it is about, which leaves a gap between two words.
+        # A test that asks for an error need not give its values, which leaves gaps between words.
         return " ".join(text.split()) if any(value in ("", None) for value in error.values.values()) else text
 
     def reason(self, error: BankError, operation: str | None = None) -> str:
-        """The error in a few words, for the log."""
+        """Return the error in a few words, for the log."""
         return f"{self.interface.errors[error.name].code(operation)}: {self.text(error)}"
 
     def words(self, call: Call) -> Words:
-        """The words of the payment user's pages, in the language of the browser."""
+        """Return the texts of the payment user's pages, in the language of the browser."""
         return words(self.interface.sca_pages, ", ".join(call.request.headers.all("Accept-Language")))
 
     def show(self, error: BankError, call: Call) -> Response:
-        """The error as a page."""
+        """Return the error as a page."""
         entry = self.interface.errors[error.name]
         page = show_trouble(error.name, self.text(error), entry.status(call.operation), self.words(call))
         return page.with_headers(("Allow", error.values["allow"])) if "allow" in error.values else page
 
 
 def _act(action: Action, call: Call, scope: Scope) -> None:
-    """Does what the action is called, and names what comes of it. Raises BankError."""
+    """Run the action and store its result under its name. Raises BankError."""
     if action.when and not action.when(scope):
         result = None
     else:
@@ -426,5 +432,5 @@ def _act(action: Action, call: Call, scope: Scope) -> None:
 
 
 def _names(amendments: Amendments) -> tuple[str, ...]:
-    """The ids of the rules that have changed the answer, in their order."""
+    """Return the ids of the rules that changed the answer, in order."""
     return tuple([rule.id for rule, _ in reversed(amendments)]) if amendments else ()

@@ -1,4 +1,4 @@
-"""The banks that the settings name, and which of them a request means."""
+"""The banks in the settings, and the selection of the one that a request is for."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -13,48 +13,48 @@ from xs2a_sandbox.http.target import split_target
 
 
 class Banks:
-    """`named` have hosts of their own; `default` is there for all other requests."""
+    """`with_hosts` have hosts of their own; `default` gets all other requests."""
 
     def __init__(self, default: Bank, with_hosts: Sequence[Bank] = ()) -> None:
         self.default = default
         self.all = (*with_hosts, default)
         self.are_personal = any(bank.is_personal for bank in self.all)
-        """True where real people's data may be in what any of them is asked."""
+        """True if requests to any of the banks may contain data of real people."""
         self.vary_by_request_id = any(bank.interface.varies_by_request_id for bank in self.all)
         operations = (operation for bank in self.all for operation in bank.interface.operations.values())
         self._reading = {operation.method for operation in operations if operation.reads}
         self._by_host = {host_of(entry): bank for bank in self.all for entry in bank.real.host_names}
-        # Longest first: of banks at one host each is the one whose path the request goes on from.
+        # Longest path first: of banks on the same host, the one whose path the request continues is meant.
         self._real = sorted((bank for bank in self.all if bank.real.url), key=lambda bank: -len(_path(bank)))
 
     def bank_of(self, request: Request) -> Bank:
-        """Finds the bank by the host that the request names; at the proxy that may be the one of the bank's own URL."""
+        """Return the bank by the request's host; at the proxy this can also be the host of a real bank's URL."""
         return self._by_host.get(request.host.lower()) or self._at(request) or self.default
 
     def choose(self, request: Request) -> Bank:
-        """Finds the bank that is meant. Raises BankError, at the proxy, for a host that is no bank's."""
+        """Return the bank that is meant. At the proxy, raises BankError if the host belongs to no bank."""
         bank = self.bank_of(request)
         if bank is self.default and request.door == "proxy" and request.host.lower() not in self._by_host:
-            # Where everything is to be recorded, nothing is made up for hosts that nobody has named.
+            # If everything is to be recorded, do not invent answers for hosts that are not configured.
             unnamed = bank.real.url is None and bank.real.mode == "record"
             if unnamed or (bank.real.hosts and not bank.real.at(request).is_named_by(request)):
                 raise self.unknown_host(request)
         return bank
 
     def is_read(self, request: Request) -> bool:
-        """Says whether a request is for an operation that changes nothing."""
+        """Return whether the request is for an operation that changes nothing."""
         if request.method not in self._reading:
             return False
         operation = self.bank_of(request).glance(request.method, split_target(request.target).segments).operation
         return operation is not None and operation.reads
 
     def is_for_nobody(self, request: Request, bank: Bank) -> bool:
-        """Says whether a request at the proxy, to which the sandbox alone has no answer, is for none that are asked."""
+        """Return whether a request at the proxy needs a real bank although none is configured."""
         mode = bank.real.mode
         return request.door == "proxy" and bank.real.url is None and bool(mode and find_mode(mode).asks_bank)
 
     def unknown_host(self, request: Request) -> BankError:
-        """The error for a request at the proxy that is for none of them."""
+        """Return the error for a request at the proxy to an unknown host."""
         return unknown_host(request, *(bank.real for bank in self.all))
 
     def _at(self, request: Request) -> Bank | None:

@@ -1,4 +1,4 @@
-"""The check of the certificate that a client has shown, and of clients and resources of another TPP."""
+"""The check of the client's certificate, and of clients and resources that belong to another TPP."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -15,21 +15,21 @@ type ReadTrust = Callable[[], Trust]
 
 
 def trust_nobody() -> "Trust":
-    """Trusts no issuer, as where there is no test trust service."""
+    """Return a Trust without issuers, for use without a test trust service."""
     from xs2a_sandbox.tpp.trust_service import Trust
 
     return Trust()
 
 
 def is_judged(call: Call) -> bool:
-    """Says whether the check is made of a client that can show a certificate, or is asked for one by name."""
+    """Return whether the check applies: the client can show a certificate, or the settings demand one."""
     can_show = call.request.certificates is not None or "certificate" in call.checks.demanding
     return can_show and call.judges("certificate")
 
 
 def refusal(call: Call, operation: Operation, trust: ReadTrust) -> BankError | None:
-    """The error of a client certificate that is missing or not good enough, or of another TPP's client or resource."""
-    # Imported by who judges one: it takes its time.
+    """Return the error if the certificate is missing or invalid, or the client or resource belongs to another TPP."""
+    # Imported only when needed, because the import is slow.
     from xs2a_sandbox.tpp import judgement
 
     if error := judgement.mistake(call.request.certificates or (), trust(), call.clock.now(), operation.roles):
@@ -41,7 +41,7 @@ def refusal(call: Call, operation: Operation, trust: ReadTrust) -> BankError | N
 
 
 def _check_client(call: Call, operation: Operation, tpp: str) -> BankError | None:
-    """The error of who comes as a client, or with the token of one, that another TPP has registered."""
+    """Return the error if the client, or the client of the token, was registered by another TPP."""
     names_itself = operation.behaviour.handler in token.ENDPOINTS
     client = token.client_id(call) if names_itself else presented_token.client_of(call)
     owner = owners.organisation(call, client)
@@ -53,5 +53,5 @@ def _check_client(call: Call, operation: Operation, tpp: str) -> BankError | Non
 
 
 def tpp_of(call: Call) -> str | None:
-    """The organisation identifier of the TPP whose certificate is judged."""
+    """Return the organisation identifier in the client certificate, if certificates are checked."""
     return call.client.organisation_identifier if is_judged(call) and call.client else None

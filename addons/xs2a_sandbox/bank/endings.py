@@ -1,15 +1,15 @@
-"""The errors that an operation can end in, by what its cassette and its handler declare."""
+"""The errors that an operation can return, as its cassette and its handler declare."""
 
 from xs2a_sandbox.bank.handlers.table import collect_handlers
 from xs2a_sandbox.cassette import Interface, Operation, Rule
 from xs2a_sandbox.cassette.handler import options_of
 
 ALWAYS = ("body-too-large", "busy", "format-error", "internal", "timeout")
-"""The errors that any operation can end in."""
+"""The errors that every operation can return."""
 
 
 def errors_of(interface: Interface, operation: Operation) -> set[str]:
-    """The names of its errors, those of the rules that are for it included, as far as the interface has them."""
+    """Return the names of the operation's errors, including those of its rules, as far as the interface has them."""
     errors = {*ALWAYS, *operation.otherwise.values()}
     errors |= {step.error or "media-type" for step in operation.require.steps if step.schema}
     errors |= {step.error for step in operation.require.steps if step.error}

@@ -1,4 +1,4 @@
-"""Lets the consent or the access token that a request relies on expire before its time."""
+"""Makes the consent or the access token that a request uses expire early."""
 
 from datetime import datetime
 from typing import Literal
@@ -16,17 +16,17 @@ _EXPIRED = frozenset(transition.to for transition in CONSENT.transitions if tran
 
 
 def is_expired(consent: Document) -> bool:
-    """True if its time is over, or was let be over."""
+    """Return whether the consent has expired, or a test has made it expire."""
     return changed_state_of("consents", consent) in _EXPIRED
 
 
 def expire(call: Call, what: Literal["consent", "token"], sent: Sent) -> bool:
-    """Says whether the request that was `sent` names one that is still good; it is not any more."""
+    """Expire the token or consent that the request `sent` uses. Returns whether there was a valid one."""
     if what == "token":
         secret = call.headers.get("authorization", "").partition(" ")[2].strip()
         kept = call.state.get(TOKENS, secret) if secret else None
         now = call.clock.now()
-        # As instants: in the hour in which clocks go back, a later time may have the smaller text.
+        # Compare instants, not texts: when clocks go back, a later time may have the smaller text.
         if kept is None or datetime.fromisoformat(kept["expires"]) <= now:
             return False
         call.state.put(TOKENS, secret, {**kept, "expires": now.isoformat()})

@@ -1,4 +1,4 @@
-"""Moves what a session holds as a real bank says that it was moved: by the state machine, with all that follows."""
+"""Applies state changes that a real bank reports to the session: by the state machine, with all consequences."""
 
 from collections.abc import Sequence
 
@@ -28,9 +28,9 @@ _MOST_SIGNATURES = 10
 
 
 def follow(call: Call, state: ReportedState) -> Move | None:
-    """The move of the thing to the state that is told; None where there is no such thing, or it is there already.
+    """Move the thing to the reported state. Returns None if it does not exist or is in this state already.
 
-    Where the state machine has no way, or its way leads elsewhere, all stays as it is.
+    If the state machine has no way there, or the way leads elsewhere, nothing changes.
     """
     id, to = as_kept(state.id), call.states.state(state.thing, state.state)
     before = _status(call, state, id)
@@ -43,7 +43,7 @@ def follow(call: Call, state: ReportedState) -> Move | None:
         else:
             _lead(call, FAMILIES[state.thing], id, to)
     except BankError:
-        pass  # somebody else decides, such as the basket that it is in
+        pass  # something else decides, such as the basket that contains it
     done = _status(call, state, id) == to
     if not done:
         undo()
@@ -57,7 +57,7 @@ def _status(call: Call, state: ReportedState, id: str) -> str | None:
 
 
 def _way(machine: Machine, before: str, to: str) -> Sequence[str]:
-    """The states on the shortest way; empty where there is none."""
+    """Return the states on the shortest way, or an empty sequence if there is none."""
     ways: list[tuple[str, ...]] = [(before,)]
     for way in ways:
         for start, end in sorted(machine.arrows):
@@ -69,7 +69,7 @@ def _way(machine: Machine, before: str, to: str) -> Sequence[str]:
 
 
 def _event(machine: Machine, state: str, to: str) -> str:
-    """The last in the table: what people do stands there after what happens by itself."""
+    """Return the last event in the table that leads there: actions of people are listed after automatic events."""
     return [
         transition.event for transition in machine.transitions if state in transition.states and transition.to == to
     ][-1]
@@ -95,7 +95,7 @@ def _lead(call: Call, family: Family, id: str, to: str) -> None:
 
 
 def _sign(call: Call, family: Family, id: str, to: str) -> None:
-    """Lets one customer after the other approve, until the state is reached or there is nothing left to sign."""
+    """Let customers approve one by one, until the state is reached or nobody is left to sign."""
     for _ in range(_MOST_SIGNATURES):
         resource = call.state.get(family.collection, id) or {}
         if status_of(resource) == to or not can_sign(family, resource):
@@ -130,7 +130,7 @@ def _lead_authorisation(call: Call, id: str, to: str) -> None:
 
 
 def _add_signer(call: Call, authorisation: Document) -> Document:
-    """The authorisation with the customer who signs: whoever has not yet, if nobody is identified."""
+    """Return the authorisation with its customer. If none is identified, it is one who has not signed yet."""
     family = FAMILIES[authorisation["family"]]
     resource = call.state.get(family.collection, authorisation["resource"]) or {}
     everybody = holders(call, family, resource)

@@ -1,4 +1,4 @@
-"""Which files make a bank: the dialect, the cases, each `--cassettes`, the bank's own, the quirks, the test data."""
+"""The files that make a bank: the dialect, the cases, each `--cassettes`, the bank's own, the quirks, the test data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,10 @@ CASES = "cases"
 
 @dataclass(frozen=True, slots=True)
 class LoadedFiles:
-    """All that the files say, as far as they can be read; `layers` and `data` are where cassettes and test data are."""
+    """The content of the files as far as they can be read.
+
+    `layers` and `data` are the paths of cassettes and test data.
+    """
 
     interface: Interface | None
     testdata: TestData | None
@@ -33,20 +36,20 @@ class LoadedFiles:
     problems: list[Problem]
 
     def require_all(self) -> tuple[Interface, TestData]:
-        """The interface and the test data. Raises Unreadable, with every problem."""
+        """Return the interface and the test data. Raises Unreadable with every problem."""
         if self.problems or self.interface is None or self.testdata is None:
             raise Unreadable(self.problems)
         return self.interface, self.testdata
 
 
 def check(settings: Settings, paths: Sequence[Path]) -> list[Problem]:
-    """Every problem of the configured files, and of `paths`: directories of cassettes, cassettes or test data."""
+    """Return every problem in the configured files and in `paths`: folders of cassettes, cassettes or test data."""
     problems = [problem for real in settings.real_banks() for problem in read(settings, paths, real).problems]
     return list(dict.fromkeys(problems))
 
 
 def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None = None) -> LoadedFiles:
-    """The configured files of one bank, and `paths` laid over them. Raises ConfigError on Windows."""
+    """Read the configured files of one bank, with `paths` layered on top. Raises ConfigError on Windows."""
     check_system()
     real = real or settings.real_banks()[-1]
     schemas = _schemas()
@@ -64,13 +67,15 @@ def read(settings: Settings, paths: Sequence[Path] = (), real: RealBank | None =
 
 
 def interface_and_schemas(settings: Settings) -> tuple[Interface, Schemas]:
-    """The interface of the configured cassettes. Raises Unreadable."""
+    """Return the interface of the configured cassettes. Raises Unreadable."""
     schemas = _schemas()
     return interface.read(layers(settings), schemas, collect_handlers(), bank=_has_bank(settings)), schemas
 
 
 def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]:
-    """The dialect, the cases, each `--cassettes`, the bank's own, the quirks; a dialect not in ./cassettes is bundled.
+    """Return the layers: the dialect, the cases, each `--cassettes`, the bank's own, the quirks.
+
+    A dialect that is not in ./cassettes is the bundled one.
 
     Raises:
         ConfigError: there is no such dialect.
@@ -91,7 +96,7 @@ def layers(settings: Settings, real: RealBank | None = None) -> list[list[Path]]
 
 
 def places(settings: Settings) -> list[Path]:
-    """The files and folders that the engine is made of; some may not be there yet."""
+    """Return the files and folders that the engine is built from. Some may not exist yet."""
     own = [Path.cwd() / FILE, Path.cwd() / "schemas", Path.cwd() / OWN / TESTDATA, Path.cwd() / OWN / CASES]
     own_data = [settings.testdata] if settings.testdata else []
     read = [place for real in settings.real_banks() for layer in layers(settings, real) for place in layer]
@@ -99,13 +104,16 @@ def places(settings: Settings) -> list[Path]:
 
 
 def load_testdata(settings: Settings) -> TestData:
-    """The configured test data, whatever is wrong with the cassettes. Raises Unreadable."""
+    """Return the configured test data, even if cassettes have mistakes. Raises Unreadable."""
     files = read(settings)
     return files.testdata or testdata.load(files.data)
 
 
 def data_files(settings: Settings, more: Sequence[Path] = (), foundation: Sequence[Path] = ()) -> list[Path]:
-    """Each is laid over those before it; `foundation` are the dialects that the dialect extends."""
+    """Return the files of test data; each is merged over those before it.
+
+    `foundation` are the folders of the dialects that the dialect extends.
+    """
     own_data = [settings.testdata] if settings.testdata else []
     (dialect,), *_ = layers(settings)
     files = (Path.cwd() / OWN / dialect.name / TESTDATA, Path.cwd() / OWN / TESTDATA)
@@ -114,16 +122,16 @@ def data_files(settings: Settings, more: Sequence[Path] = (), foundation: Sequen
 
 
 def testdata_of(dialect: Path, foundation: Sequence[Path]) -> Path:
-    """The test data that a dialect is written for: in its folder or that of one that it extends, else beside it.
+    """Return the test data of a dialect: in its folder or that of one that it extends, or next to it.
 
-    Else they are those that are bundled.
+    Otherwise the bundled test data.
     """
     places = (*(folder / TESTDATA for folder in (dialect, *reversed(foundation))), dialect.parent / TESTDATA)
     return next((file for file in places if file.exists()), bundled("cassettes") / TESTDATA)
 
 
 def _has_bank(settings: Settings) -> bool:
-    """The cassettes are read for each bank, and what they say of a real one is right if there is one."""
+    """Return whether any bank is a real one. Cassettes are read for each bank, so one is enough for `bank: true`."""
     return any(real.url is not None for real in settings.real_banks())
 
 
@@ -141,6 +149,6 @@ def _is_testdata(path: Path) -> bool:
     try:
         text = own_file.read(path, folder=path.parent).decode(errors="replace")
     except OSError:
-        return False  # whoever reads it as a cassette says why it cannot be read
+        return False  # reading it as a cassette reports the error
     first = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
     return first.startswith("testdata:")

@@ -1,4 +1,4 @@
-"""The owners of consents, payments and baskets: other clients do not get to see these."""
+"""The owners of consents, payments and baskets. Other clients cannot see them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,17 +12,17 @@ _OWNED = (
     ("basket", "baskets", "basket-unknown"),
     ("mandate", "mandates", "mandate-unknown"),
 )
-"""What clients own: the thing, the collection, and the error where it is not there."""
+"""What clients own: the thing, its collection, and the error if it does not exist."""
 
 
 def find_addressed(call: Call) -> Iterator[tuple[str, str, str]]:
-    """The collections and ids of what the request is about, each with the error where it is not there."""
+    """Yield the collections and ids of the request's subject, each with the error if it does not exist."""
     for thing, collection, error in _OWNED:
         yield from ((collection, id, error) for id in call.things[thing].ids(call))
 
 
 def find_foreign(call: Call, member: str, owner: str) -> Iterator[BankError]:
-    """The errors of what the request is about and another has created: the `member` of a document names who has."""
+    """Yield an error for each subject of the request that another client created: its `member` names the creator."""
     for collection, id, error in find_addressed(call):
         other = (call.state.get(collection, as_kept(id)) or {}).get(member)
         if other is not None and other != owner:
@@ -30,7 +30,7 @@ def find_foreign(call: Call, member: str, owner: str) -> Iterator[BankError]:
 
 
 def keep(call: Call, owners: Mapping[str, str | None]) -> None:
-    """Keeps with what the request has created whose it is, by the member that names them."""
+    """Store the owner in each document that the request has created, under the member that names it."""
     members = {member: owner for member, owner in owners.items() if owner}
     for _, collection, _ in _OWNED if members else ():
         for id, document in call.state.created(collection).items():
@@ -38,8 +38,11 @@ def keep(call: Call, owners: Mapping[str, str | None]) -> None:
 
 
 def organisation(call: Call, client: str | None) -> str | None:
-    """The organisation identifier of a client: what the test data say, or its id where that is one. None if unknown."""
-    # Imported by who asks for one: it takes its time.
+    """Return the organisation identifier of a client: that in the test data, or its id if that is one.
+
+    None if unknown.
+    """
+    # Imported only when needed, because the import is slow.
     from xs2a_sandbox.tpp import organisation_identifier
 
     document = call.state.get("clients", client) if client else None

@@ -1,4 +1,4 @@
-"""The check of the token that a request presents, and of whose consents and payments its client may use."""
+"""The check of the request's token, and of the consents and payments that its client may use."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ _A_TOKEN = "a token of the scheme Bearer, or DPoP where it is bound to a key"
 
 
 def refusal(call: Call) -> BankError | None:
-    """The error of a token that is missing, unknown, too old, or for something else, or of somebody else's resource."""
+    """Return the error if the token is missing, unknown, expired, or for something else, or the resource is foreign."""
     headers = call.request.headers.all("authorization")
     if len(headers) != 1:
         times = f"is sent {len(headers)} times" if headers else "is missing"
@@ -35,7 +35,7 @@ def refusal(call: Call) -> BankError | None:
 
 
 def _check_certificate(call: Call, kept: Document) -> BankError | None:
-    """The error of a token that is bound to another certificate than was shown."""
+    """Return the error if the token is bound to another certificate than the client's."""
     if (thumbprint := kept.get("cnf", {}).get(CERTIFICATE)) is None:
         return None
     certificate = certificate_of(call)
@@ -47,7 +47,7 @@ def _check_certificate(call: Call, kept: Document) -> BankError | None:
 
 
 def _check_key(call: Call, kept: Document, scheme: str) -> BankError | None:
-    """The error of a token that is bound to a key, and comes without a good proof of it."""
+    """Return the error if the token is bound to a key and the request does not prove possession of it."""
     key = kept.get("cnf", {}).get(KEY)
     if key is None:
         text = "the token is bound to no key; it is sent with the scheme Bearer"
@@ -72,7 +72,7 @@ def _key_error(text: str) -> BankError:
 
 
 def _is_for_resource(call: Call, kept: Document) -> bool:
-    """Tells if the request is about what the customer has authorised the token for, where that is a resource."""
+    """Return whether the request is about the resource that the token was authorised for, if there is one."""
     if (name := kept.get("family")) in (None, "login"):
         return True
     # A dialect may find the consent by the token itself.
@@ -85,13 +85,13 @@ def _is_for_resource(call: Call, kept: Document) -> bool:
 
 
 def _is_for_path(call: Call, scope: str) -> bool:
-    """Tells if a scope, of several words, is for a path; one that names none of the dialect's scopes is for all."""
+    """Return whether a scope of several words covers the path. A scope without known words covers every path."""
     segments = [segment for named in call.authorising.scopes_of(scope) for segment in named.paths]
     return not segments or any(segment in call.segments for segment in segments)
 
 
 def client_of(call: Call) -> str | None:
-    """The id of the client that the token was given to; None without a token of the session."""
+    """Return the id of the client that the token was issued to, or None without a known token."""
     kept = _find_token(call)
     return kept["client"] if kept else None
 

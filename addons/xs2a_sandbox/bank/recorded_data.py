@@ -1,4 +1,4 @@
-"""The customers, accounts, consents and payments that a recording shows of its bank, as test data of the sandbox."""
+"""Extracts customers, accounts, consents and payments from a recording of a bank, as test data of the sandbox."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,25 +25,25 @@ from xs2a_sandbox.http.target import split_target
 from xs2a_sandbox.redaction.values import DROPPED
 
 _CUSTOMER = "customer"
-"""The id of somebody who never named one."""
+"""The id of a customer whom the recording does not name."""
 _ORDER = ("kind", "debtor", "parts", "execute_on", "schedule", "instant", "batch")
 _CREATES_CONSENT, _CREATES_PAYMENT = Act("create", "consent"), Act("create", "payment")
 _READS_CONSENT, _READS_PAYMENT = Act("read", "consent"), Act("read", "payment")
 _LISTS = ("booked", "pending", "information")
 _DEFINITIONS = {"account": "accountEntry", "balance": "balance", "entry": "entry"}
-"""By shape, what test data has of it."""
+"""The definition in the test data schema for each shape."""
 _PERMITTED: Mapping[str, Sequence[str]] = {"accounts": (), "balances": ("balances",), "transactions": ("entries",)}
-"""By list of an access, what it permits beside looking at the accounts."""
+"""The permissions for each list of an access, besides reading the accounts."""
 _METHOD = "sca-method"
 """The shape of a method of authentication."""
 _MEMBER = re.compile(r"\{\{ (?:it|result\.consent)\.(\w+) \}\}")
 _SHOWN = {"sent": "access"}
-"""By member of a consent in the test data, that of an answer, where the dialect's answer is made of more."""
+"""The name in an answer for a member of a consent, if the dialect computes its answer."""
 _RESOURCES = frozenset(("accounts",))
 
 
 def recorded_data(entries: Iterable[Exchange], data: TestData, interface: Interface) -> TestData:
-    """The test data with what the exchanges show besides: accounts that are not among them, and what is about these.
+    """Return the test data, extended by what the exchanges show: accounts that are missing, and what refers to them.
 
     The shapes `account`, `balance` and `entry` say how to read the bank's answers.
     """
@@ -54,7 +54,7 @@ def recorded_data(entries: Iterable[Exchange], data: TestData, interface: Interf
 
 
 class _RecordedBank:
-    """Collects what exchanges show: of each thing as it was first, but of lists the longest."""
+    """Collects what the exchanges show: the first version of each thing, but the longest version of lists."""
 
     def __init__(self, interface: Interface) -> None:
         self._interface = interface
@@ -69,7 +69,7 @@ class _RecordedBank:
         self.made: set[str] = set()
         self.payers: set[str] = set()
         self._ids: dict[str, str] = {}
-        """Of accounts, by IBAN."""
+        """The ids of accounts by IBAN."""
 
     def look_at(self, entry: Exchange) -> None:
         operation, _, parameters = recognise(entry.method, entry.target, self._candidates)
@@ -82,7 +82,7 @@ class _RecordedBank:
             return
         self._take_methods(body)
         if not lookup.is_read(entry.method):
-            # What the recording itself has made the sandbox makes, too.
+            # The sandbox creates what was created within the recording.
             ids = {id for naming in things.namings.values() if (id := naming.id_in(body))}
             self.made |= ids - self.consents.keys() - self.payments.keys()
             self._take_asked(operation, sent)
@@ -108,14 +108,14 @@ class _RecordedBank:
                 self._take_entries(id, body.get("transactions"))
 
     def _see(self, consent: str | None, *accounts: str | None) -> None:
-        """The consent that was sent reads these accounts."""
+        """Record that the consent of a request reads these accounts."""
         known = [account for account in accounts if account]
         if consent and known:
             document = self.consents.setdefault(consent, {"role": "authorised", "accounts": []})
             document["accounts"] = list(dict.fromkeys([*document["accounts"], *known]))
 
     def _take_asked(self, operation: Operation | None, sent: SentRequest) -> None:
-        """The accounts that the customer's own request is about: who pays, or what a consent is for."""
+        """Record the accounts in the customer's own request: the debtor, or those of a consent."""
         if operation is None or operation.does is None:
             return
         if operation.does == _CREATES_PAYMENT and (payer := self._account(self._take(operation, sent, "debtor"))):
@@ -128,7 +128,7 @@ class _RecordedBank:
         return sent.take(find_source(self._interface, operation, input))
 
     def _account(self, said: Any, asked: str | None = None) -> str | None:
-        """The id of the account that an answer or a request tells of, or that was asked for."""
+        """Return the id of the account in an answer or a request, or of the one that was requested."""
         account = self._read("account", said)
         iban = account.pop("iban", None)
         id = account.pop("id", None) or asked or self._ids.get(iban) or iban
@@ -147,7 +147,7 @@ class _RecordedBank:
         return id
 
     def _rename(self, before: str, id: str) -> None:
-        """What was collected of an account before its id was known is its own."""
+        """Merge what was collected under an account's earlier id into its real id."""
         if before == id or before not in self.accounts:
             return
         self.accounts[id] = self.accounts.pop(before) | self.accounts.get(id, {})
@@ -172,7 +172,7 @@ class _RecordedBank:
                 lists[name] = entries
 
     def _read(self, shape: str, said: Any) -> dict[str, Any]:
-        """The members that the bank's own thing has, as the specification would write them."""
+        """Return the members of a shaped thing, normalised to the specification."""
         thing = (
             read_back(self._templates.get(shape), _in_form(said), self._templates) if isinstance(said, Mapping) else {}
         )
@@ -193,19 +193,19 @@ class _RecordedBank:
         consent["role"] = role
 
     def _state(self, thing: str, body: Any) -> str | None:
-        """The state that an answer tells of such a thing, as the domain calls it."""
+        """Return the domain's state for the state in an answer."""
         word = self._interface.things[thing].state_in(body)
         return self._interface.states.state(thing, word) if word else None
 
     def _read_payment(self, operation: Operation, sent: SentRequest, body: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The payment as if the dialect's request for it had been what is told of it; None where that is no payment."""
+        """Return the payment, read as if it were the dialect's request for one, or None if it is not a payment."""
         service, product = (self._take(operation, sent, name) for name in ("service", "product"))
         written = _find_inputs(self._interface, service)
         scope = {**sent.input_scope(), "body": body}
         try:
             order = {name: render(compile_value(written.get(name), ROOTS, _ignore), scope) for name in _ORDER}
             members = write_order(order, self._account(order["debtor"]))
-        except (AttributeError, ExpressionError):  # a bank may have said anything in these members
+        except (AttributeError, ExpressionError):  # a bank may have sent any value in these members
             return None
         if not members:
             return None
@@ -229,7 +229,7 @@ class _RecordedBank:
 
 
 def _find_objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Every object in a body."""
+    """Yield every object in a body."""
     if isinstance(value, Mapping):
         yield value
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
@@ -238,21 +238,21 @@ def _find_objects(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _find_members(template: Any) -> dict[str, str]:
-    """The members of what a template shows, and what they are called there."""
+    """Return the members that a template shows, with their names in the template."""
     shown = template.items() if isinstance(template, Mapping) else ()
     found = ((_MEMBER.fullmatch(text), name) for name, text in shown if isinstance(text, str))
     return {member[1]: name.removesuffix("?") for member, name in found if member}
 
 
 def _find_shown(operation: Operation) -> dict[str, str]:
-    """The members of a consent, and what they are called in the answer of an operation that reads it."""
+    """Return the members of a consent, with their names in the answer of an operation that reads it."""
     written = operation.origin.written.get("respond", {})
     bodies = (answer.get("body") for answer in (written if isinstance(written, list) else [written]))
     return {member: name for body in bodies for member, name in _find_members(body).items()}
 
 
 def _find_inputs(interface: Interface, service: Any) -> Mapping[str, Any]:
-    """What the dialect says of where a request for a payment of this service has its inputs."""
+    """Return where the dialect's requests for a payment of this service have their inputs."""
     for operation in interface.operations.values():
         written = {name: source.written for name, source in operation.behaviour.inputs.items()}
         if operation.behaviour.handler == "payments.initiate" and written.get("service") == service:
@@ -261,7 +261,7 @@ def _find_inputs(interface: Interface, service: Any) -> Mapping[str, Any]:
 
 
 def _ignore(pointer: object, text: str) -> None:
-    """Takes what was told when the dialect was loaded."""
+    """Ignore mistakes that were reported when the dialect was loaded."""
 
 
 def _over(data: TestData, recorded: _RecordedBank) -> TestData:
@@ -270,7 +270,7 @@ def _over(data: TestData, recorded: _RecordedBank) -> TestData:
     psus = list(recorded.psus) or [_CUSTOMER]
     owner = next((psu for psu in psus if psu not in data.collections.get("psus", {})), psus[0])
     names = [account["name"] for account in accounts.values() if "name" in account]
-    # What opens doors was dropped in the recording: so it is what the customers say.
+    # The recording has dropped secrets, so the placeholder is what the customers type.
     customer = {"name": (names or [owner])[0], "password": DROPPED, "otp": DROPPED, "methods": recorded.methods}
     filled = {
         id: {"currency": _currency(account), "name": customer["name"], "product": None, "bic": None, "psuId": owner}
@@ -279,9 +279,9 @@ def _over(data: TestData, recorded: _RecordedBank) -> TestData:
         for id, account in accounts.items()
     }
     for id in recorded.payers & filled.keys():
-        # Nothing says how much there was: enough for what was paid.
+        # The recording does not show the balance, so make it large enough for the payments.
         filled[id]["balances"] = filled[id]["balances"] or [_make_balance(filled[id]["currency"])]
-    # Of consents and payments that the test data has its own ones count, unless a new account is theirs.
+    # Consents and payments of the test data win, unless the recorded ones belong to a new account.
     consents = {
         id: consent
         for id, consent in recorded.consents.items()
@@ -307,7 +307,7 @@ def _over(data: TestData, recorded: _RecordedBank) -> TestData:
 
 
 def adopt(before: TestData, after: TestData) -> str:
-    """What is in the second test data and not in the first, in words; empty if there is nothing."""
+    """Describe in words what the second test data has and the first lacks; empty if there is nothing."""
     counts = (
         (noun, sum(document != before.collections.get(name, {}).get(id) for id, document in documents.items()))
         for name, noun in (
@@ -336,13 +336,16 @@ def _currency(account: Mapping[str, Any]) -> str:
 
 
 def _consent(body: Mapping[str, Any], shown: Mapping[str, str]) -> dict[str, Any]:
-    """The members that a consent of test data has, and a value."""
+    """Return the members of a consent in test data that have a value."""
     members = {name: _in_form(body.get(written)) for name, written in shown.items()}
     return {name: value for name, value in members.items() if value is not None}
 
 
 def _in_form(value: Any, name: str = "") -> Any:
-    """The value as the specification would write it. A comparison shows where the bank has written it otherwise."""
+    """Return the value in the form of the specification.
+
+    A comparison reports if the bank's form differs.
+    """
     match value:
         case Mapping():
             return {key: _in_form(inner, key) for key, inner in value.items() if inner is not None}
@@ -357,7 +360,7 @@ def _in_form(value: Any, name: str = "") -> Any:
 
 
 def _repair_encoding(text: str) -> str:
-    """The text that was read in the wrong encoding: `Müller` of `MÃ¼ller`."""
+    """Return a text that was decoded with the wrong encoding: `Müller` for `MÃ¼ller`."""
     if text.isascii():
         return text
     try:
@@ -385,6 +388,6 @@ def _mappings(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _resource(segments: Sequence[str]) -> tuple[str, ...]:
-    """The segments from the resource on, whatever prefix and version stand before it."""
+    """Return the segments from the resource on, without prefix and version."""
     start = next((place for place, segment in enumerate(segments) if segment in _RESOURCES), len(segments))
     return tuple(segments[start:])

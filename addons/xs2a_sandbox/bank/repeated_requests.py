@@ -1,4 +1,4 @@
-"""The check of repeated requests: the id of a request that has initiated a payment gives that payment once more."""
+"""The check of repeated requests: a request with the id of an earlier one gets that payment again."""
 
 import hashlib
 
@@ -12,12 +12,12 @@ _INITIATES = "payments.initiate"
 
 
 def is_checked(call: Call, handler: str | None) -> bool:
-    """Tells if a request is one that is not to be done twice."""
+    """Return whether a request must not be carried out twice."""
     return handler == _INITIATES and call.judges("idempotency")
 
 
 def find_earlier(call: Call) -> Response | None:
-    """The answer that the same request was given. Raises BankError where it was another one with the same id."""
+    """Return the response to the same request. Raises BankError if another request had this id."""
     kept = call.state.get(_REQUESTS, _id(call))
     if kept is None:
         return None
@@ -33,7 +33,7 @@ def find_earlier(call: Call) -> Response | None:
 
 
 def keep(call: Call, response: Response) -> None:
-    """Keeps the answer for who repeats the request."""
+    """Store the response for a repetition of the request."""
     document: Document = {
         "request": _request(call),
         "status": response.status,
@@ -48,5 +48,5 @@ def _id(call: Call) -> str:
 
 
 def _request(call: Call) -> str:
-    """Returns what two equal requests have in common: where they go, and the body to the byte."""
+    """Return a hash that is equal for equal requests: of method, path and the exact body."""
     return hashlib.sha256(f"{call.request.method} {call.self_path}\n".encode() + call.request.body).hexdigest()

@@ -1,4 +1,4 @@
-"""The checks of where a request sends customers back to, and of what else its dialect has strict banks look at."""
+"""The checks of redirect addresses, and of the further requirements that a dialect has for strict banks."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from xs2a_sandbox.errors import BankError
 
 
 def redirect_mistakes(call: Call, operation: Operation) -> Iterator[BankError]:
-    """The mistakes in where the customer is sent back to, and in the wishes for it."""
+    """Yield the mistakes in the redirect addresses and in the preferences about redirects."""
     handler = collect_handlers().get(operation.behaviour.handler or "")
     sends_back = handler is not None and REDIRECT_URI in handler.takes
     if sends_back and read_wish(call, PREFERS_REDIRECT) and call.take("redirect_uri") is None:
@@ -29,13 +29,13 @@ def redirect_mistakes(call: Call, operation: Operation) -> Iterator[BankError]:
 
 def _is_below(uri: str, registered: str) -> bool:
     rest = uri[len(registered) :]
-    # A browser takes `..` out, however it is written, before it goes there.
+    # A browser resolves `..` first, in any spelling.
     climbs = ".." in re.split(r"[/\\\\]", re.split("[?#]", rest)[0].lower().replace("%2e", "."))
     return uri.startswith(registered) and not climbs and (not rest or registered.endswith("/") or rest[0] in "/?")
 
 
 def mistakes(call: Call, check: str, operation: Operation, schemas: Schemas) -> Iterator[BankError]:
-    """All that the dialect says of this check and the request does not meet."""
+    """Yield the requirements of this check in the dialect that the request does not meet."""
     for requirement in operation.checks.get(check, ()):
         try:
             requirements.check(requirement, call, schemas)

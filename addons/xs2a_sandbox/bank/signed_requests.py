@@ -1,4 +1,4 @@
-"""The check of a request's signature: by its rules in the dialect, and whose seal it is."""
+"""The check of a request's signature: against the dialect's rules, and whose seal it is."""
 
 from typing import TYPE_CHECKING
 
@@ -24,13 +24,13 @@ def is_signed(request: Request) -> bool:
 
 
 def refusal(call: Call, rules: SignatureRules, trust: ReadTrust) -> BankError | None:
-    """The error of a request whose signature is wrong, or missing where one is demanded."""
+    """Return the error if the signature is wrong, or missing although it is demanded."""
     if not is_signed(call.request):
         if "signature" in call.checks.demanding or rules.demanded:
             text = f"the header Signature is missing; it has to sign {', '.join(rules.signed)}"
             return BankError("signature-missing", expected=text)
         return None
-    # What reads certificates is loaded when the first signature comes.
+    # Imported at the first signature, because the import is slow.
     from xs2a_sandbox.signatures import verification
     from xs2a_sandbox.signatures.signing_string import SignedMessage
 
@@ -46,7 +46,7 @@ def refusal(call: Call, rules: SignatureRules, trust: ReadTrust) -> BankError | 
 
 
 def _objection(call: Call, certificate: "Certificate", trust: ReadTrust) -> "SignatureMistake | None":
-    """The mistake where the seal is none that is trusted, or another TPP's than certificate or token."""
+    """Return the mistake if the seal is not trusted, or belongs to another TPP than the certificate or token."""
     from cryptography.hazmat.primitives.serialization import Encoding
 
     from xs2a_sandbox.signatures.mistakes import SignatureMistake, invalid

@@ -1,4 +1,7 @@
-"""The bank's customers, accounts, consents and payments: the layer below the state, dated from the session's start."""
+"""The bank's customers, accounts, consents and payments: the layer below the state.
+
+Dates count from the session's start.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,14 +25,14 @@ _BY_UUID = ("cards", "consents", "payments")
 _KEPT_DAYS = 8
 _LIKE_AN_IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _FUNCTIONS = frozenset({"today"})
-"""All that is known before there is a request."""
+"""The only function that is available before there is a request."""
 
 
 @dataclass(slots=True)
 class Overlay:
-    """Files laid over each other, as they are written.
+    """Merged test data files, not compiled.
 
-    `origins` are the files that entries stand in, by collection and id; `idle` are nulls that take nothing out.
+    `origins` are the files of the entries by collection and id; `idle` are nulls that remove nothing.
     """
 
     collections: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -57,16 +60,16 @@ class Overlay:
 
 @dataclass(slots=True)
 class TestData:
-    """Collections of documents by id, whose dates are expressions; `at` a day they are plain."""
+    """Collections of documents by id. Dates are expressions; `at` computes them for a day."""
 
-    __test__ = False  # no test class, whatever pytest makes of the name
+    __test__ = False  # not a test class, whatever pytest concludes from the name
 
     collections: Mapping[str, Mapping[str, Any]]
     unknown_consents: tuple[str, ...]
     _days: dict[date, Collections] = field(default_factory=dict)
 
     def at(self, day: date) -> Collections:
-        """The collections as seen by a session that starts on that day."""
+        """Return the collections as seen by a session that starts on that day."""
         if day not in self._days:
             while len(self._days) >= _KEPT_DAYS:
                 self._days.pop(next(iter(self._days)))
@@ -78,7 +81,7 @@ class TestData:
         return self._days[day]
 
     def texts(self) -> frozenset[str]:
-        """All that is written in them, ids included."""
+        """Return all texts in them, including ids."""
         return frozenset(_texts(self.at(REAL.today())))
 
 
@@ -95,7 +98,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def load(files: Sequence[Path]) -> TestData:
-    """Each file is merged over those before it, by id; a null removes, `replace: true` starts empty.
+    """Load test data. Each file is merged by id over those before it; null removes, `replace: true` starts empty.
 
     Raises:
         Unreadable: with every problem of every file.
@@ -115,7 +118,7 @@ def load(files: Sequence[Path]) -> TestData:
 
 
 def overlay(files: Sequence[Path]) -> Overlay:
-    """Files with problems are left out of it, but for the problems."""
+    """Merge files. The result contains the problems of invalid files, but none of their data."""
     over = Overlay()
     for file in files:
         try:
@@ -139,13 +142,13 @@ _DOCUMENTS = {
     "payments": "paymentEntry",
 }
 _LISTED = {"accounts": "entry", "cards": "cardUse"}
-"""The definitions of documents in the schema, and of what is listed under their `entries`."""
+"""The schema definitions of documents, and of the entries in their lists."""
 _NEARLY = 0.8
-"""How alike two names are, of which one is a mistake for the other."""
+"""The similarity of two names from which on one is considered a misspelling of the other."""
 
 
 def _find_misspelt(document: yaml_reader.Document) -> Iterator[Problem]:
-    """The members that nearly have the name of another: those of somebody's own are left alone."""
+    """Yield a problem for each member that is nearly a known one. Other unknown members belong to the user."""
     definitions = bundled_schema("testdata").document["$defs"]
     for pointer, definition, entry in _documents(document.value):
         names = definitions[definition]["properties"].keys()
@@ -156,7 +159,7 @@ def _find_misspelt(document: yaml_reader.Document) -> Iterator[Problem]:
 
 
 def _documents(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str, Mapping[str, Any]]]:
-    """The documents, and the entries of their lists, which are mappings, with their places and definitions."""
+    """Yield the documents and the entries of their lists, each with its place and definition."""
     for name, definition in _DOCUMENTS.items():
         documents = data.get(name)
         for id, document in documents.items() if isinstance(documents, dict) else ():

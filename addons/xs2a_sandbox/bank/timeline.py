@@ -1,8 +1,8 @@
-"""Events that fall due, each with an instant: before a request is answered, all up to its clock's now have happened.
+"""Events that fall due: before a request is answered, all events up to the clock's current time happen.
 
-A document says itself when something will happen to it (`due`), and the timeline keeps its instant as a note, in a
-collection for each hour, so that nothing is looked at while nothing is due. A note does not bind: what has become of
-the document in the meantime counts. The documents of the test data are looked at themselves.
+The `due` of a document computes when something will happen to it. The timeline notes that instant in a collection per
+hour, so that nothing is searched while nothing is due. A note is not binding: what counts is the document at that time.
+Documents of the test data are searched themselves.
 """
 
 import logging
@@ -25,15 +25,19 @@ log = logging.getLogger("xs2a_sandbox")
 
 _AGENDA = ("_session", "agenda")
 _NEVER = 32_503_680_000
-"""The year 3000, which no clock shows."""
+"""The year 3000, which no clock reaches."""
 _NOTHING_NOTED: Document = {"hours": [], "soonest": _NEVER, "looked": ""}
-"""`hours` that have notes; nothing of them is due before `soonest`, in seconds since 1970; of the test data all up to
-`looked` has happened."""
+"""`hours` are those with notes. None of them is due before `soonest`, in seconds since 1970. Events of the test data
+have happened up to `looked`.
+"""
 _HOUR = "_due-"
 
 
 class Event(NamedTuple):
-    """Something that happens to a document; those of one instant in the order in which their documents were made."""
+    """Something that happens to a document.
+
+    Events of one instant happen in the order in which their documents were made.
+    """
 
     at: str
     sequence: int
@@ -42,7 +46,7 @@ class Event(NamedTuple):
 
 
 class _Expected:
-    """The events of test data, in their order."""
+    """The events of the test data, in order."""
 
     __slots__ = ("_first", "events", "testdata")
 
@@ -52,7 +56,7 @@ class _Expected:
         self._first = _seconds(events[0].at) if events else _NEVER
 
     def soonest(self, looked: str) -> int:
-        """The time of the first one after that instant, in seconds since 1970."""
+        """Return the time of the first event after that instant, in seconds since 1970."""
         if not looked:
             return self._first
         return next((_seconds(event.at) for event in self.events if event.at > looked), _NEVER)
@@ -60,12 +64,12 @@ class _Expected:
 
 _KEPT = 8
 _BY_TESTDATA: dict[int, _Expected] = {}
-"""By identity, as a session's test data are the same object for a day."""
+"""Keyed by identity, because a session's test data are the same object for a day."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """`due` is the instant of the next event of a document, `happen` lets it happen."""
+    """`due` returns the instant of a document's next event; `happen` makes it happen."""
 
     due: Callable[[Mapping[str, Any]], datetime | None]
     happen: Callable[[Call, str, Document], Any]
@@ -83,7 +87,7 @@ _KINDS = {
 
 
 def run(call: Call) -> None:
-    """Lets all that is due by the call's clock happen, each at its own instant."""
+    """Make all events happen that are due by the call's clock, each at its own instant."""
     agenda = call.state.get_own(*_AGENDA) or _NOTHING_NOTED
     if call.clock.timestamp() < _find_soonest(call.state, agenda):
         return
@@ -95,7 +99,7 @@ def run(call: Call) -> None:
 
 
 def quiet_until(state: Transaction) -> int:
-    """The time, in seconds since 1970, before which nothing happens, unless something is written."""
+    """Return the time, in seconds since 1970, before which nothing happens unless something is written."""
     return _find_soonest(state, state.get_own(*_AGENDA) or _NOTHING_NOTED)
 
 
@@ -105,7 +109,7 @@ def _find_soonest(state: Transaction, agenda: Document) -> int:
 
 
 def upcoming(call: Call) -> list[Event]:
-    """The events that come by the call's clock if nobody does anything, soonest first."""
+    """Return the events that will happen without any action, soonest first."""
     state, now = call.state, _text(call.clock.now())
     agenda = state.get_own(*_AGENDA) or _NOTHING_NOTED
     noted = (Event(*_parts(name)) for hour in agenda["hours"] for name in state.own(hour))
@@ -114,7 +118,7 @@ def upcoming(call: Call) -> list[Event]:
 
 
 def note(state: Transaction) -> list[Event]:
-    """Notes, and returns, what is going to happen to the documents that were written."""
+    """Note the next events of the documents that were written, and return them."""
     events = []
     for key in dict.fromkeys(state.take_changes()):
         if (event := _event(state, *key)) is not None:
@@ -149,7 +153,7 @@ def _happen(call: Call, agenda: Document, now: str) -> None:
         try:
             _KINDS[event.collection].happen(call, event.id, document)
         except (BankError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # Somebody has written a document of their own. Nothing happens to it, and all others go on.
+            # A user has written an invalid document. Skip its event and continue with the others.
             undo()
             log.warning("nothing has happened to %s %s at %s: %r", event.collection, event.id, event.at, error)
         for following in note(state):
@@ -159,7 +163,7 @@ def _happen(call: Call, agenda: Document, now: str) -> None:
 
 
 def _look_ahead(state: Transaction, now: str, looked: bool) -> None:
-    """Forgets the hours that are over, and notes when there is something to do next."""
+    """Delete hours that are over, and note when the next event is due."""
     agenda = state.get_own(*_AGENDA) or _NOTHING_NOTED
     hours = [hour for hour in agenda["hours"] if hour > _hour(now)]
     soonest = _seconds(f"{hours[0].removeprefix(_HOUR)}:00+00:00") if hours else _NEVER
@@ -171,7 +175,7 @@ def _look_ahead(state: Transaction, now: str, looked: bool) -> None:
 
 
 def _find_noted(state: Transaction, agenda: Document, now: str) -> Iterator[Event]:
-    """The events of the hours up to now, those that have happened among them."""
+    """Yield the events of the hours up to now, including those that have happened."""
     for hour in agenda["hours"]:
         if hour <= _hour(now):
             for name in state.own(hour):
@@ -179,7 +183,7 @@ def _find_noted(state: Transaction, agenda: Document, now: str) -> Iterator[Even
 
 
 def _event(state: Transaction, collection: str, id: str) -> Event | None:
-    """The next event of a document as it is now; None also where somebody has written it and nobody understands it."""
+    """Return the next event of a document as it is now, or None if there is none or the document is invalid."""
     kind = _KINDS.get(collection)
     document = state.get(collection, id) if kind else None
     if kind is None or document is None:
@@ -192,7 +196,7 @@ def _event(state: Transaction, collection: str, id: str) -> Event | None:
 
 
 def _of_testdata(state: Transaction) -> _Expected:
-    """The events of the test data's documents."""
+    """Return the events of the test data's documents."""
     testdata = state.testdata()
     expected = _BY_TESTDATA.get(id(testdata))
     if expected is None or expected.testdata is not testdata:
@@ -205,7 +209,7 @@ def _of_testdata(state: Transaction) -> _Expected:
 
 
 def _text(moment: datetime) -> str:
-    """The instant in UTC; such texts compare as the instants do."""
+    """Return the instant in UTC as a text. Such texts sort like the instants."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
@@ -214,7 +218,7 @@ def _seconds(at: str) -> int:
 
 
 def _hour(at: str) -> str:
-    """The collection of the notes of that hour."""
+    """Return the name of the collection for the notes of that hour."""
     return _HOUR + at[:13]
 
 

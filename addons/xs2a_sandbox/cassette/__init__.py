@@ -1,7 +1,8 @@
-"""The language of cassettes: YAML files that say which request is answered how.
+"""The language of cassettes: YAML files that define the responses to requests.
 
-`reader` makes rules and operations of a file, `layers` the interface of several, `index` finds who may answer
-a request, `decide` who does, `requirements` refuses it, `answers` writes what is said.
+`reader` parses a file into rules and operations, `layers` merges files into an interface, `index` finds the rules and
+operations that may answer a request, `decide` picks one of them, `requirements` rejects invalid requests, and `answers`
+writes the response.
 """
 
 from xs2a_sandbox.cassette.call import Call

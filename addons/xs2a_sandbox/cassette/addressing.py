@@ -1,4 +1,4 @@
-"""Writes a request for an operation, with the ids of what it is about where the interface has them."""
+"""Builds the request for an operation and puts ids where the interface expects them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,9 +16,9 @@ _JSON = ("Content-Type", "application/json")
 
 
 def address(operation: Operation, things: Things, ids: Mapping[str, str], values: Mapping[str, str]) -> Request | None:
-    """A request for the operation about the things with these ids; None where it has no place for what it needs.
+    """Return a request for the operation on the things with these ids.
 
-    `values` are further parameters of paths, by name.
+    Returns None if the path has a parameter without a value. `values` holds further path parameters by name.
     """
     in_path = {place.name: ids[name] for name in ids for place in things[name].sent if place.part == "path"}
     words = []
@@ -40,7 +40,7 @@ def address(operation: Operation, things: Things, ids: Mapping[str, str], values
 
 
 def put(request: Request, place: Place, value: str) -> Request:
-    """The request with a text at a place other than in its path, and all that was there before."""
+    """Return a copy of the request with the value added at a place in the query, the headers or the body."""
     target, headers, body = request.target, request.headers, request.body
     match place.part:
         case "query":

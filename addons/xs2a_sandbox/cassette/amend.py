@@ -1,4 +1,4 @@
-"""Amendments: what a rule changes of the answer of whoever else answers, or of the result that is put into it."""
+"""Amendments: changes that a rule makes to the response of another rule or operation, or to a handler's result."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,14 +25,14 @@ from xs2a_sandbox.http import Headers, Response, to_json
 from xs2a_sandbox.http.media_type import is_json, media_type
 
 EVERY = "*"
-"""In a path of `patch`, every entry of a list."""
+"""In a path of `patch`, matches every entry of a list."""
 AMEND_ROOTS = ROOTS | {"answer", "entry"}
 AMEND_RESULT_ROOTS = ROOTS | {"result", "entry"}
 
 
 @dataclass(frozen=True, slots=True)
 class PatchStep:
-    """One operation of a JSON Patch (RFC 6902), whose paths may hold `*`; `value` may hold expressions."""
+    """One operation of a JSON Patch (RFC 6902). Paths may contain `*`; `value` may contain expressions."""
 
     op: str
     path: tuple[str, ...]
@@ -42,7 +42,7 @@ class PatchStep:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What changes of JSON, or of a handler's result: first `merge`, a JSON Merge Patch (RFC 7396), then `patch`."""
+    """A change to JSON or to a handler's result: first `merge`, a JSON Merge Patch (RFC 7396), then `patch`."""
 
     merge: Any = NO_BODY
     patch: tuple[PatchStep, ...] = ()
@@ -51,7 +51,10 @@ class Change:
         return self.merge is not NO_BODY or bool(self.patch)
 
     def apply(self, value: Any, scope: Scope, warn: Callable[[str], None]) -> Any:
-        """The changed value; `warn` is told of what could not be changed. Raises ExpressionError."""
+        """Return the changed value.
+
+        Calls `warn` with a text for each change that is impossible. Raises ExpressionError.
+        """
         if self.merge is not NO_BODY:
             value = merge_patch(value, render(self.merge, scope))
         patched = value
@@ -69,9 +72,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """`result` changes the handler's result, `body` the JSON of the answer.
+    """The amendment of one rule: `result` changes the handler's result, `body` changes the JSON of the response.
 
-    Of `headers` those that come out null are taken out. What it changes is the answer `instead`, where there is one.
+    A header in `headers` whose value is null is removed. If `instead` is set, the amendment applies to that response.
     """
 
     status: int | Render | None = None
@@ -83,7 +86,10 @@ class Amendment:
     instead: ResponseTemplate | None = None
 
     def apply(self, response: Response, scope: Scope, warn: Callable[[str], None]) -> Response:
-        """The amended answer; `warn` is told of what could not be changed. Raises InvalidResponse, ExpressionError."""
+        """Return the amended response. Calls `warn` with a text for each change that is impossible.
+
+        Raises InvalidResponse, ExpressionError.
+        """
         headers, body = response.headers, response.body
         value = _json(response)
         scope = {**scope, "answer": {"status": response.status, "body": None if value is NO_BODY else value}}
@@ -103,7 +109,7 @@ class Amendment:
 
 
 def compile_amendment(spec: Mapping[str, Any], report: Report) -> Amendment:
-    """`spec` has passed the cassette's schema; what that cannot see goes to `report`."""
+    """Compile an amendment. `spec` must be valid under the cassette schema; other mistakes go to `report`."""
     status, headers, delay = compile_fields(spec, AMEND_ROOTS, report)
     merge: Any = NO_BODY
     if "body" in spec:
@@ -115,7 +121,7 @@ def compile_amendment(spec: Mapping[str, Any], report: Report) -> Amendment:
 
 
 def _compile_result_change(spec: Any, report: Report) -> Change:
-    """A list is a JSON Patch, anything else a JSON Merge Patch."""
+    """Compile a list as a JSON Patch, and any other value as a JSON Merge Patch."""
     below = _below(report, "result")
     if isinstance(spec, list):
         return Change(patch=_steps(spec, AMEND_RESULT_ROOTS, below))
@@ -156,7 +162,10 @@ def _step(spec: Mapping[str, Any], roots: frozenset[str], report: Report) -> Pat
 
 
 def _places(step: PatchStep, value: Any) -> Iterator[tuple[tuple[str, ...], tuple[str, ...] | None]]:
-    """The paths of the entries that a step is for, the last ones first where entries go."""
+    """Yield the path and source path of each entry that the step matches.
+
+    The last entry first if entries are removed.
+    """
     if EVERY not in step.path:
         yield step.path, step.source
         return
@@ -169,7 +178,7 @@ def _places(step: PatchStep, value: Any) -> Iterator[tuple[tuple[str, ...], tupl
 
 
 def _entries(path: Sequence[str], value: Any, *, reverse: bool) -> Iterator[tuple[str, ...]]:
-    """The positions that each `*` stands for, one tuple for each entry."""
+    """Yield the list positions that the `*`s of the path stand for, one tuple for each match."""
     if EVERY not in path:
         yield ()
         return

@@ -1,4 +1,4 @@
-"""Answers as cassettes write them, compiled, and written out as responses."""
+"""Responses of cassettes: compiled when a file is read, rendered when a request arrives."""
 
 import base64
 import math
@@ -32,12 +32,12 @@ _PATH = re.compile(
 
 
 Report = Callable[[tuple[str | int, ...], str], None]
-"""Takes the place below the answer or effect, and what is wrong there."""
+"""Called with the place below the response or effect, and a text about the mistake."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Sets, or deletes, `state.<collection>['<id>']` or a member below it."""
+    """Sets or deletes `state.<collection>['<id>']` or a member below it."""
 
     collection: str
     id: Render | str
@@ -65,7 +65,10 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Does by name what handlers do, with `options` as they are `written`; `result` names what comes of it."""
+    """Runs a handler's action by name.
+
+    `options` are the compiled form of `written`; `result` names the action's result.
+    """
 
     name: str
     written: Mapping[str, Any]
@@ -119,7 +122,7 @@ def _with_member(document: Mapping[str, Any], members: tuple[str, ...], value: A
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """`median` in seconds; `sigma` 0 is always the median, else log-normal round it."""
+    """The delay of a response: `median` in seconds. With `sigma` 0 it is always the median, otherwise log-normal."""
 
     median: float
     sigma: float = 0.0
@@ -131,7 +134,7 @@ class Delay:
 
 
 def parse_delay(value: Any) -> Delay:
-    """`250ms`, `1.5s`, or `{lognormal: {median: 200ms, sigma: 0.4}}`. Raises ValueError."""
+    """Parse `250ms`, `1.5s` or `{lognormal: {median: 200ms, sigma: 0.4}}`. Raises ValueError."""
     if isinstance(value, dict):
         shape = value["lognormal"]
         return Delay(seconds(shape["median"]), float(Decimal(shape["sigma"])))
@@ -140,12 +143,12 @@ def parse_delay(value: Any) -> Delay:
 
 JSON = "application/json"
 NO_BODY = object()
-"""Stands where there is no body: null is one."""
+"""Marks a missing body. None cannot be used, because null is a valid JSON body."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseTemplate:
-    """One `respond`, or one entry of a `sequence`. What holds expressions is a function of the scope."""
+    """One `respond`, or one entry of a `sequence`. Values with expressions are compiled to functions of the scope."""
 
     status: int | Render = 200
     when: Callable[[Scope], bool] | None = None
@@ -165,21 +168,20 @@ class ResponseTemplate:
 
     @property
     def is_empty(self) -> bool:
-        """Tells if it has no body."""
         return not self.has_json and self.content is None
 
     @property
     def is_fixed(self) -> bool:
-        """Tells if it is the same JSON with the same status, whatever is asked."""
+        """Return whether status and JSON body are the same for every request."""
         return self.has_json and not callable(self.body) and isinstance(self.status, int)
 
 
 def compile_answer(
     spec: Mapping[str, Any], roots: frozenset[str], read: Callable[[str], bytes], report: Report
 ) -> ResponseTemplate:
-    """`spec` has passed the cassette's schema; what that cannot see goes to `report`.
+    """Compile a response. `spec` must be valid under the cassette schema; other mistakes go to `report`.
 
-    `read` gives the content of a file that the cassette names, or raises OSError.
+    `read` returns the content of a file that the cassette names, or raises OSError.
     """
     raw = spec.get("raw") is True
     bodies = [key for key in ("body", "text", "base64", "file", "error") if key in spec]
@@ -226,9 +228,9 @@ def compile_answer(
 
 
 def _speed_up(compiled: Any, written: Any, roots: frozenset[str]) -> Any:
-    """The compiled template as one function, which is made when it is first needed: it takes half the time.
+    """Return the compiled template as one function, which takes half the time. It is made at the first use.
 
-    One that uses shapes stays as it is: which there are is known when all layers are read.
+    A template that uses shapes stays as it is, because the shapes are known only when all layers have been read.
     """
     if not callable(compiled) or isinstance(written, str):
         return compiled
@@ -247,7 +249,7 @@ def _speed_up(compiled: Any, written: Any, roots: frozenset[str]) -> Any:
 def compile_fields(
     spec: Mapping[str, Any], roots: frozenset[str], report: Report
 ) -> tuple[int | Render | None, tuple[tuple[str, Any], ...], Delay | None]:
-    """The status, headers and delay of an answer, or of what changes one."""
+    """Compile the status, headers and delay of a response or an amendment."""
 
     def compile_at(value: Any, *pointer: str) -> Any:
         if spec.get("raw") is True:
@@ -256,7 +258,7 @@ def compile_fields(
 
     status: Any = compile_at(spec.get("status"), "status")
     if isinstance(status, str):
-        report(("status",), f"{status!r} is no status: write a number or one {{{{ expression }}}}")
+        report(("status",), f"{status!r} is not a status: write a number or one {{{{ expression }}}}")
     headers = tuple((name, compile_at(value, "headers", name)) for name, value in spec.get("headers", {}).items())
     for name, value in headers:
         try:
@@ -272,7 +274,7 @@ def compile_fields(
 
 
 def choose(answers: Sequence[ResponseTemplate], scope: Scope) -> ResponseTemplate:
-    """The first whose condition holds."""
+    """Return the first response whose condition is true."""
     for answer in answers:
         if answer.when is None or answer.when(scope):
             return answer
@@ -282,11 +284,13 @@ def choose(answers: Sequence[ResponseTemplate], scope: Scope) -> ResponseTemplat
 def write(
     answer: ResponseTemplate, every: Sequence[tuple[str, Any]], scope: Scope, names: Mapping[str, str], schemas: Schemas
 ) -> Response:
-    """`every` are the headers of every answer; `names` says which schema an answer of that status has.
+    """Render a response.
+
+    `every` are the headers that every response gets; `names` gives the schema name for each status.
 
     Raises:
-        BankError: the answer is an error of the table.
-        InvalidResponse: what was rendered is no valid HTTP.
+        BankError: the response is an error of the error table.
+        InvalidResponse: the rendered response is not valid HTTP.
     """
     if answer.error:
         raise BankError(answer.error, **render(answer.values, scope))
@@ -309,7 +313,7 @@ def write(
 
 
 def render_headers(headers: Sequence[tuple[str, Any]], scope: Scope) -> list[tuple[str, str]]:
-    """The headers as pairs; those that come out as null are left out."""
+    """Return the rendered headers as pairs, without those whose value is null."""
     rendered = [(name, render(value, scope)) for name, value in headers]
     return [(name, to_text(value)) for name, value in rendered if value is not None]
 
@@ -321,7 +325,7 @@ def with_content_type(headers: Sequence[tuple[str, str]], default: str) -> tuple
 
 
 def without_nulls(value: Any) -> Any:
-    """The value without members that are null. Parts that have none are handed on as they are, not copied."""
+    """Return the value without members that are null. Parts without nulls are returned as they are, not copied."""
     if type(value) is dict:
         changed: dict[str, Any] | None = None
         for name, inner in value.items():

@@ -1,4 +1,4 @@
-"""Answers that arrive whole, and whose content is not what the interface says: what an app must not trip over."""
+"""Faults of the body: complete responses whose content breaks the interface, to test how an app copes with them."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _PAGE = b"<!doctype html><title>Maintenance</title><p>We will be back soon.\n"
 
 
 def corrupt(response: Response) -> Response | None:
-    """The answer with what its `fault` does to its content; None where it has nothing that this could change."""
+    """Return the response with its `fault` applied to the body, or None if the body has nothing to change."""
     if response.fault == "html":
         kept = tuple(pair for pair in response.headers if pair[0].lower() != "content-type")
         return Response(response.status, (("Content-Type", "text/html"), *kept), _PAGE)
@@ -32,7 +32,7 @@ def corrupt(response: Response) -> Response | None:
 
 
 def _with_more(value: Any) -> Any:
-    """Every object with one member more, and every container of links with one link more."""
+    """Return the value with an extra member in every object and an extra link in every container of links."""
     if isinstance(value, list):
         return [_with_more(entry) for entry in value]
     if not isinstance(value, dict):
@@ -50,7 +50,7 @@ def _without_entries(value: Any) -> Any:
 
 
 def _without_next(value: Any) -> Any:
-    """Removes the links that lead to a next page."""
+    """Remove the links to a next page."""
     if isinstance(value, list):
         return [_without_next(entry) for entry in value]
     if not isinstance(value, dict):
@@ -69,4 +69,4 @@ _CHANGES: dict[str, Callable[[Any], Any]] = {
     "wrong-shape": lambda value: [value],
 }
 BODY_FAULTS = frozenset({*_CHANGES, "half-json", "html"})
-"""The faults of an answer's content."""
+"""The faults that change the body of a response."""

@@ -1,4 +1,4 @@
-"""One request while it is being answered: its parts, parsed when asked for, and the state it may change."""
+"""One request while it is answered: its parts, parsed at first use, and the state that it may change."""
 
 import json
 import math
@@ -44,14 +44,17 @@ NO_INPUTS: Mapping[str, Source] = {}
 _LAST_NUMBER = ("_session", "number")
 _TOKENS = "tokens"
 _SIGNATURE = 20_000
-"""Units of work that it costs to hold a signature against some keys."""
+"""Units of work that checking a signature against some keys costs."""
 _NO_THINGS = Things()
 _NO_WORDS = StateWords()
 _NO_AUTHORISATION = Authorisation()
 
 
 class Session(NamedTuple):
-    """The owner of the state. `url` is where its pages are: the public URL, with the session where it has a name."""
+    """The owner of the state.
+
+    `url` is the base of its pages: the public URL, followed by the session's name if it has one.
+    """
 
     id: str
     url: str
@@ -62,14 +65,14 @@ class Session(NamedTuple):
 
 
 class Call:
-    """A request as handlers and expressions look at it.
+    """A request as handlers and expressions see it.
 
-    `self_path` is the path from `/v1` on, without trailing slash; `path` holds its parameters;
-    `options` is what the operation or rule says under `with`; `inputs` say where the request has what handlers take;
-    `static` keeps accounts as the test data has them; `authorising` is how customers decide; `checks` what is judged
-    beyond what the documented interface refuses, and `objections` what of that would have been refused. `drew` says
-    that an id or a secret was made up. `lets` are the values that the dialect names for all expressions, compiled;
-    `things` is how its interface names what it is about, `states` what it calls their states.
+    `self_path` is the path from `/v1` on, without a trailing slash; `path` holds the path parameters; `options` is the
+    value of `with` in the operation or rule; `inputs` give the place of each handler input in the request; `static`
+    keeps accounts as they are in the test data; `authorising` is how customers decide; `checks` are checks beyond the
+    documented interface, and `objections` the errors that those checks only warn about. `drew` is true when an id or a
+    secret has been generated. `lets` are the compiled values that the dialect names for all expressions; `things` is
+    where its interface names consents, payments and the like, `states` what it calls their states.
     """
 
     __slots__ = (
@@ -120,7 +123,7 @@ class Call:
         self._warnings: list[str] = []
 
     def with_request(self, request: Request, target: Target) -> "Call":
-        """The same call, of another request."""
+        """Return a copy of the call for another request."""
         other = Call(
             request,
             target,
@@ -151,7 +154,7 @@ class Call:
 
     @property
     def body(self) -> Any:
-        """The JSON body. Raises BankError where there is none, or something else."""
+        """The JSON body. Raises BankError if there is no body or it is not JSON."""
         if self._body is None:
             try:
                 self._body = (parse_json(self.request.body, self._warnings),)
@@ -170,46 +173,49 @@ class Call:
 
     @property
     def sent(self) -> Any:
-        """The JSON body, null where none was sent. Raises BankError for something else."""
+        """The JSON body, or null if the request has none. Raises BankError if it is not JSON."""
         if type(self._body) is tuple:
             return self._body[0]
         return self.body if self.request.body.strip() else None
 
     def take(self, input: str) -> Any:
-        """What a handler takes under that name; null where the request does not have it. Raises BankError."""
+        """Return the value of a handler's input, or null if the request does not have it. Raises BankError."""
         source = self.inputs.get(input)
         return source.read(self) if source else None
 
     def need(self, input: str) -> Any:
-        """The same. Raises BankError `format-error` where the request does not have it."""
+        """Return the value of a handler's input. Raises BankError `format-error` if the request does not have it."""
         if (value := self.take(input)) is None:
             place = self.place_of(input)
             raise BankError("format-error", path=self.pointer_of(input), expected=f"{place} is missing")
         return value
 
     def find_all(self, input: str) -> Iterator[Any]:
-        """What the request has in any of the places where that input may be."""
+        """Return the values that the request has at any of the places of the input."""
         source = self.inputs.get(input)
         found = (alternative.read(self) for alternative in source.alternatives) if source else ()
         return (value for value in found if value)
 
     def is_sent(self, input: str) -> bool:
-        """Says whether requests have that input somewhere, and not the dialect the same one for all of them."""
+        """Return whether the input comes from the request, rather than being a constant of the dialect."""
         return bool(self._places(input))
 
     def place_of(self, input: str) -> str:
-        """Where the input belongs, in words, such as `the header Accept`."""
+        """Return the place of the input in words, such as `the header Accept`."""
         return " or ".join(place.in_words for place in self._places(input)) or f"the {input}"
 
     def name_of(self, input: str, *steps: str | int) -> str:
-        """The name of the header, parameter or member that it is, or that stands there in it."""
+        """Return the name of the header, parameter or member with the input, or of the member at `steps` in it."""
         if steps:
             pointer = self._locate(input, *steps)
             return str((pointer or steps)[-1])
         return " or ".join(place.name for place in self._places(input)) or input
 
     def pointer_of(self, input: str, *steps: str | int) -> str | None:
-        """The JSON Pointer to it, or to what stands there in it; None where that is not in the body."""
+        """Return the JSON Pointer to the input, or to the member that `steps` lead to within it.
+
+        None if it is not in the body.
+        """
         pointer = self._locate(input, *steps)
         return None if pointer is None else pointer_text(pointer)
 
@@ -218,14 +224,14 @@ class Call:
         return source.locate(*steps) if source else None
 
     def _places(self, input: str) -> Sequence[InputPlace]:
-        """All but the parameters of other paths."""
+        """Return the places of the input, without path parameters that this path does not have."""
         source = self.inputs.get(input)
         places = source.places if source else ()
         return [place for place in places if place.part.part != "where" or place.part.name in self.path]
 
     @property
     def members(self) -> Member | None:
-        """The members of a form, of a multipart body or of XML; None for any other body, and for one that is broken."""
+        """The members of a form, a multipart body or XML; None if the body is of another type or malformed."""
         if self._members is None:
             try:
                 self._members = (body_members.members(self.request.body, self.headers.get("content-type")),)
@@ -235,14 +241,14 @@ class Call:
 
     @property
     def form(self) -> dict[str, str] | None:
-        """The fields of a form, of several with one name the first; None for any other body."""
+        """The fields of a form, or None if the body is not a form. If a name is repeated, the first field counts."""
         if media_type(self.headers.get("content-type")) != FORM or (members := self.members) is None:
             return None
         return {name: fields[0].value for name, fields in members.below.items()}
 
     @property
     def token(self) -> Document | None:
-        """The token that the request presents, as it is kept; None without one, and if it is unknown or expired."""
+        """The stored token that the request presents, or None if there is none or it is unknown or expired."""
         fields = self.request.headers.all("authorization")
         scheme, _, secret = fields[0].partition(" ") if len(fields) == 1 else ("", "", "")
         if scheme.lower() not in ("bearer", "dpop") or not (id := secret.strip()):
@@ -254,13 +260,13 @@ class Call:
 
     @property
     def client(self) -> "TppCertificate | None":
-        """The client's certificate; None where it has shown none, or one that cannot be read."""
+        """The client's certificate, or None if there is none or it cannot be read."""
         if self._client is None:
             self._client = (_read_certificate(self.request.certificates) if self.request.certificates else None,)
         return self._client[0]
 
     def values(self, place: RequestPart, path: Mapping[str, str] | None = None) -> Sequence[Any]:
-        """Everything the request has there."""
+        """Return all values that the request has at this place."""
         if place.part == "headers":
             values = self.request.headers.all(place.name)
             return [without_boundary(value) for value in values] if place.name == "content-type" else values
@@ -281,21 +287,24 @@ class Call:
         return at_pointer(self.body_or_null, parse_pointer(place.name))
 
     def judges(self, check: str) -> bool:
-        """Says whether the check is made: by the options of the dialect, which call it the same, or by the settings."""
+        """Return whether the check is made at all, because of the dialect's option of that name or of the settings."""
         return check in self.checks.warning or self.refuses(check)
 
     def refuses(self, check: str) -> bool:
-        """Says whether the check is made, and does not only warn."""
+        """Return whether a failed check rejects the request, instead of only adding a warning."""
         return check in self.checks.refusing or bool(self.options.get(check.replace("-", "_")))
 
     def object(self, check: str, error: BankError) -> None:
-        """Raises the error, or notes it where the check only warns."""
+        """Raise the error, or only record it if the check is set to warn."""
         if self.refuses(check):
             raise error
         self.objections.append(error)
 
     def new_id(self, form: str = UUID_FORM) -> str:
-        """An id in that form; of the seed, where the session's clock stands still and has one. Raises ValueError."""
+        """Return a new id in that form, generated from the seed if the session's clock is frozen and has one.
+
+        Raises ValueError.
+        """
         return make_id(form, self._new_uuid, self.new_text)
 
     def _new_uuid(self) -> str:
@@ -303,12 +312,12 @@ class Call:
         return as_uuid(self._draw() if self.clock.seed else token_bytes(16))
 
     def new_secret(self) -> str:
-        """A text that nobody guesses, unless the session's clock has a seed."""
+        """Return a text that nobody can guess, unless the session's clock has a seed."""
         self.drew = True
         return urlsafe_b64encode(self._draw() if self.clock.seed else token_bytes(16)).decode().rstrip("=")
 
     def new_text(self, alphabet: str, length: int) -> str:
-        """A text of so many characters; the next of the seed, as ids are."""
+        """Return a random text of that length; it is drawn from the seed if the clock has one, like ids."""
         self.drew = True
         draws = [self._draw() if self.clock.seed else token_bytes(16) for _ in range(0, length, 16)]
         number = int.from_bytes(b"".join(draws))
@@ -322,19 +331,19 @@ class Call:
         return blake2b(f"{self.clock.seed}|{self.next_number()}".encode(), digest_size=16).digest()
 
     def next_number(self) -> int:
-        """The session's next number: what is made later has a greater one."""
+        """Return the session's next number, which is greater than all before it."""
         number: int = (self.state.get_own(*_LAST_NUMBER) or {"number": 0})["number"] + 1
         self.state.put(*_LAST_NUMBER, {"number": number})
         return number
 
     def scope(self) -> Scope:
-        """The roots and functions of expressions."""
+        """Return the roots and functions that expressions can use."""
         if self._roots is None:
             self._roots = self._make_roots()
         return self._add_lets({**self._roots, "path": self.path, WORK: Work()})
 
     def _make_roots(self) -> Scope:
-        """What is the same in all scopes of the call."""
+        """Return the part that all scopes of the call share."""
         return {
             "request": _LazyMapping(self._request_view),
             "query": self.query,
@@ -357,13 +366,13 @@ class Call:
         }
 
     def input_scope(self) -> Scope:
-        """The scope of all inputs, which is made once: a handler takes a dozen of them."""
+        """Return the scope for inputs. It is cached, because a handler takes a dozen inputs."""
         if self._input_scope is None or self._input_scope["path"] is not self.path:
             self._input_scope = self.scope()
         return self._input_scope
 
     def with_path(self, scope: Scope, path: Mapping[str, str]) -> Scope:
-        """The scope with other path parameters, for the dialect's values, too."""
+        """Return the scope with other path parameters, which the dialect's named values see, too."""
         return self._add_lets({**scope, "path": path})
 
     def _add_lets(self, scope: Scope) -> Scope:
@@ -393,14 +402,14 @@ class Call:
 
 
 def _read_certificate(certificates: Sequence[bytes]) -> "TppCertificate | None":
-    # Imported by who is shown one: it takes its time.
+    # Imported only if there is a certificate, because the import is slow.
     from xs2a_sandbox.tpp import certificate
 
     return certificate.try_read(certificates[0])
 
 
 def _read_jwt(text: Any) -> dict[str, Any] | None:
-    from xs2a_sandbox.signatures import jwt  # which few need, and which takes its time
+    from xs2a_sandbox.signatures import jwt  # imported here because few requests need it and it is slow
 
     return jwt.read(charge(text))
 
@@ -413,7 +422,7 @@ def _verifies(text: Any, keys: Any) -> bool:
 
 
 def parse_json(body: bytes, warnings: list[str]) -> Any:
-    """JSON with decimals as `Decimal`. Raises BankError `format-error` that says what is wrong where."""
+    """Parse JSON, with decimals as `Decimal`. Raises BankError `format-error` with the mistake and its place."""
     try:
         value = _decode(body)
         is_plain = _count_members(value) == body.count(b":")
@@ -427,7 +436,10 @@ def parse_json(body: bytes, warnings: list[str]) -> Any:
 
 
 def _count_members(value: Any) -> int:
-    """The number of members of all objects: with as many colons in the text, none of them is there twice."""
+    """Return the number of members of all objects.
+
+    If the text has the same number of colons, no object has a member twice.
+    """
     count, values = 0, [value]
     for value in values:
         if type(value) is dict:
@@ -439,7 +451,7 @@ def _count_members(value: Any) -> int:
 
 
 def _read_with_care(body: bytes, warnings: list[str]) -> Any:
-    """The JSON that needs a warning, or an error that says what is wrong where: it takes ten times as long."""
+    """Parse JSON ten times as slowly, but with warnings for repeated members and with the place of each mistake."""
     if not body.strip():
         raise BankError("format-error", expected="a JSON body is required")
 
@@ -480,7 +492,7 @@ _HALF_PAIR = re.compile(r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|\\[^u]|(\\u[dD]
 
 
 def _place_of(pattern: re.Pattern[str], body: bytes) -> str:
-    """Where the group of the pattern first matches, in words."""
+    """Return the place of the pattern's first match with a group, as ` at line 1 column 2`."""
     text = body.decode()
     start = next((match.start(1) for match in pattern.finditer(text) if match[1]), None)
     if start is None:
@@ -503,7 +515,7 @@ def _refuse_constant(text: str) -> Any:
 
 
 def _is_text(value: Any) -> bool:
-    """Tells if every text in it can be written as UTF-8: JSON escapes can name characters that there are not."""
+    """Return whether every text can be encoded as UTF-8. JSON escapes can name code points that cannot."""
     try:
         to_json(value)
     except UnicodeEncodeError:
@@ -524,7 +536,7 @@ def _depth(value: Any) -> int:
 
 
 class _Inputs(Mapping[str, Any]):
-    """What handlers take of a request, by name, each read when it is looked at."""
+    """The inputs of handlers by name. Each is read from the request at first use."""
 
     __slots__ = ("_call",)
 
@@ -544,7 +556,7 @@ class _Inputs(Mapping[str, Any]):
 
 
 class _LazyMapping(Mapping[str, Any]):
-    """A mapping that is made when it is first looked at."""
+    """A mapping that is made at first use."""
 
     __slots__ = ("_make",)
 

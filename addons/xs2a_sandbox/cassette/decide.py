@@ -1,4 +1,4 @@
-"""The decision who answers a request, taken once: the bank performs it, and `explain` shows it."""
+"""Decides which rule or operation answers a request. The bank carries the decision out, and `explain` shows it."""
 
 from collections.abc import Callable, Iterable
 from typing import Literal
@@ -15,27 +15,27 @@ from xs2a_sandbox.errors import BankError, SandboxError
 from xs2a_sandbox.http import own_path
 
 Kind = Literal["rule", "operation", "requirement", "failure", "nothing"]
-"""A rule or the operation answers; or nobody does, as a requirement is not met, a condition cannot be computed, or
-nothing fits.
+"""What happens to the request: a rule or the operation answers it, a requirement is not met, a condition cannot be
+computed, or nothing fits.
 """
 
 
 Candidate = tuple[Rule, Parameters, Call]
-"""A rule that may fit, with its path parameters, and the call as the rule looks at it."""
+"""A rule that may fit, with its path parameters, and the call as the rule sees it."""
 
 
 type Amendments = tuple[tuple[Rule, Parameters], ...]
-"""Rules that change an answer, strongest first, each with its path parameters."""
+"""Rules that change a response, strongest first, each with its path parameters."""
 
 type Admission = Callable[[Call, Operation], None]
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """The rule, else the operation, answers; `error` says why it does not, or why nobody does.
+    """The answer comes from the rule, or from the operation if there is no rule; `error` says why neither answers.
 
     `amendments` are stronger rules that change the answer.
 
-    A struct, as every request makes one.
+    A msgspec struct, because every request makes one.
     """
 
     kind: Kind
@@ -48,7 +48,7 @@ class Decision(msgspec.Struct, frozen=True):
 
     @property
     def is_left_to_bank(self) -> bool:
-        """Says whether the real bank is to answer, where there is one to ask: nothing fits, or a rule wants it so."""
+        """Return whether a real bank should answer if there is one: nothing fits, or a rule asks for it."""
         return self.kind == "nothing" or (self.kind == "rule" and self.rule is not None and self.rule.behaviour.bank)
 
 
@@ -60,10 +60,10 @@ def decide(
     silent: frozenset[str] = frozenset(),
     admit: Admission | None = None,
 ) -> Decision:
-    """The first of the candidates that fits, strongest first, else the operation; never one of those that are `silent`.
+    """Return the strongest candidate that fits, or the operation. Candidates in `silent` are skipped.
 
-    `admit` raises BankError for requests that have no access, before the operation's requirements are looked at.
-    Sets operation and path parameters of the call to those of who answers.
+    `admit` raises BankError for requests without access, before the requirements of the operation are checked. The
+    function sets operation and path parameters of the call to those of the rule or operation that answers.
     """
     operation = lookup.operation
     is_silent = operation is not None and operation.id in silent

@@ -1,4 +1,4 @@
-"""A fault on demand: something that a test wants to go wrong, made into the rule that a cassette would have for it."""
+"""Faults on demand: a fault that a test asks for, compiled to the rule that a cassette would have for it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from xs2a_sandbox.documents.schema_errors import did_you_mean
 from xs2a_sandbox.errors import BankError, Problem
 
 PREFER = "X-Sandbox-Prefer"
-"""The header by which a request says itself what is to go wrong with it."""
+"""The request header that asks for a fault of this request."""
 
 _NEEDS_THE_ANSWER = frozenset({"truncate", *BODY_FAULTS})
 _LONGEST = 500
@@ -34,11 +34,11 @@ _MOST_SECONDS = 86_400
 
 
 class FaultWish(TypedDict, total=False):
-    """All that can go wrong with one request.
+    """The fault that a test asks for.
 
-    An answer of this `status`, with the `error` of the dialect's table, or of the `rule` with this id; its
-    `retry_after` in seconds, or `none`; a `delay`, and a `fault` of the connection or of the content. What the request
-    relies on `expires`. With `after` the bank does what it is asked, and then its answer comes to grief.
+    The response gets this `status`, or is the `error` of the dialect's table, or the answer of the `rule` with this id.
+    `retry_after` is in seconds, or `none`. `delay` delays it; `fault` breaks the connection or the body. `expires`
+    expires what the request relies on. With `after` the bank first performs the request, and then its response fails.
     """
 
     status: int
@@ -69,10 +69,11 @@ _EXPIRES = ("consent", "token")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`answering` is the rule that answers in place of whoever would, `amending` the one that changes the answer.
+    """A compiled fault: `answering` is a rule that answers instead of the bank, `amending` one that changes the
+    response.
 
-    `rule` is the id of a rule of the bank that is to answer, whatever it matches. What the request relies on `expires`,
-    before it is looked at or `after`.
+    `rule` is the id of a rule of the bank that answers, whatever it matches. What the request relies on `expires`,
+    before the request is checked or `after` it.
     """
 
     id: str
@@ -84,20 +85,20 @@ class Fault:
 
     @property
     def description(self) -> str:
-        """The fault as a message names it."""
+        """The fault's name in messages."""
         return f"the header {PREFER}" if self.id == PREFER else f"the fault {self.id}"
 
 
 @lru_cache(512)
 def prefer(text: str) -> Fault:
-    """The fault that a header wishes for, such as `status=503, delay=2s`. Raises ValueError."""
+    """Parse the fault in a header, such as `status=503, delay=2s`. Raises ValueError."""
     wish: dict[str, Any] = {}
     for part in re.split("[,;]", text[: _LONGEST + 1]):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not equals or not value or len(text) > _LONGEST:
             raise ValueError(f"it must be like status=503 or error=NAME, delay=2s; it knows {', '.join(MEMBERS)}")
         if name in wish:
-            raise ValueError(f"{name} is there twice")
+            raise ValueError(f"{name} is given twice")
         number = name in ("status", "retry_after") and value.isascii() and value.isdigit() and len(value) < 7
         switch = name == "after" and value in ("true", "false")
         wish[name] = int(value) if number else value == "true" if switch else value
@@ -105,7 +106,7 @@ def prefer(text: str) -> Fault:
 
 
 def compile_fault(id: str, wish: Mapping[str, Any]) -> Fault:
-    """The fault of this wish. Raises ValueError, which says what is wrong with it."""
+    """Compile a fault. Raises ValueError with the mistake."""
     if unknown := [name for name in wish if name not in MEMBERS]:
         hint = did_you_mean(unknown[0], MEMBERS) or f"; it knows {', '.join(MEMBERS)}"
         raise ValueError(f"there is no {unknown[0]!r}{hint}")
@@ -122,9 +123,9 @@ def compile_fault(id: str, wish: Mapping[str, Any]) -> Fault:
     if expires is not None and expires not in _EXPIRES:
         raise ValueError(f"expires must be one of {', '.join(_EXPIRES)}")
     if not answers and fault is None and not wish.keys() & {"delay", "expires", "retry_after"}:
-        raise ValueError(f"it says nothing that could go wrong: name one of {', '.join(MEMBERS[:-1])}")
+        raise ValueError(f"it names no fault: name one of {', '.join(MEMBERS[:-1])}")
     if after and not ({"status", "error", "fault", "expires"} & wish.keys()):
-        raise ValueError("after goes with a status, an error, a fault or expires: the bank does what it is asked first")
+        raise ValueError("after needs a status, an error, a fault or expires: the bank first does what it is asked")
     connection = {name: wish[name] for name in ("delay", "fault") if name in wish}
     if "retry_after" in wish:
         connection["headers"] = {"Retry-After": _retry_after(wish["retry_after"])}
@@ -143,7 +144,7 @@ def compile_fault(id: str, wish: Mapping[str, Any]) -> Fault:
 
 
 def _retry_after(value: Any) -> str | None:
-    """The header's value; None takes it out. Raises ValueError."""
+    """Return the value of the header Retry-After, or None to remove the header. Raises ValueError."""
     if value == NO_RETRY_AFTER:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_SECONDS:
@@ -152,14 +153,14 @@ def _retry_after(value: Any) -> str | None:
 
 
 def _instead(amending: Rule, answering: Rule) -> Rule:
-    """The rule by which the one's answer stands in place of that of whoever has answered."""
+    """Return a rule that replaces the response of whichever rule or operation has answered."""
     behaviour = amending.behaviour
     amend = replace(behaviour.amend or Amendment(), instead=answering.behaviour.respond[0])
     return replace(amending, behaviour=replace(behaviour, amend=amend))
 
 
 def _rule(id: str, kind: str, spec: Mapping[str, Any]) -> Rule:
-    """Read as a cassette is, so that the same is possible and the same mistakes are told."""
+    """Read the rule like a cassette, so that it has the same features and reports the same mistakes."""
     if kind == "amend" and not spec:
         spec = {"headers": {}}
     rule = {"id": id, "match": {"path": "/{path*}"}, "require": "none", kind: dict(spec)}
@@ -172,7 +173,7 @@ def _rule(id: str, kind: str, spec: Mapping[str, Any]) -> Rule:
 
 
 def check_names(wish: Mapping[str, Any], interfaces: Sequence[Interface]) -> None:
-    """Raises ValueError for an error, or a rule, that none of the interfaces has."""
+    """Check that one of the interfaces has the error and the rule. Raises ValueError."""
     for name, listed in (
         ("error", [error for interface in interfaces for error in interface.errors]),
         ("rule", [rule.id for interface in interfaces for rule in interface.rules]),
@@ -182,7 +183,7 @@ def check_names(wish: Mapping[str, Any], interfaces: Sequence[Interface]) -> Non
 
 
 def read_wish(request_header: str, interface: Interface) -> Fault:
-    """The fault that the header of a request wishes for. Raises BankError for one that there cannot be."""
+    """Return the fault that a request's header asks for. Raises BankError if it is invalid."""
     try:
         fault = prefer(request_header)
         check_names(_names(fault), [interface])
@@ -192,7 +193,7 @@ def read_wish(request_header: str, interface: Interface) -> Fault:
 
 
 def is_there(fault: Fault, interface: Interface) -> bool:
-    """Says whether the bank has the error, or the rule, that the fault names: another bank of the sandbox may not."""
+    """Return whether the bank has the fault's error or rule; another bank of the sandbox may not have it."""
     names = _names(fault)
     return names.get("error", "internal") in interface.errors and (
         "rule" not in names or any(rule.id == names["rule"] for rule in interface.rules)
@@ -207,7 +208,7 @@ def _names(fault: Fault) -> dict[str, str]:
 
 
 def apply(faults: Sequence[Fault], decision: Decision, interface: Interface, lookup: Lookup, call: Call) -> Decision:
-    """The decision with what goes wrong: of answers the first counts, of changes each. Raises BankError."""
+    """Return the decision changed by the faults. The first response counts, but all amendments. Raises BankError."""
     id = _find_named(lookup, call)
     amendments = [(_about(fault.amending, id), decision.parameters) for fault in faults if fault.amending]
     answering = next((fault for fault in faults if fault.answering or fault.rule), None)
@@ -217,7 +218,7 @@ def apply(faults: Sequence[Fault], decision: Decision, interface: Interface, loo
 
 
 def _find_named(lookup: Lookup, call: Call) -> str:
-    """The id that the texts of errors name: that of what the request is about, or of the consent that it uses."""
+    """Return the id for error texts: that of the request's subject, or of the consent that it uses."""
     sent = SentMessage(call.request, lookup.parameters)
     about = (id for name in call.things.namings for id in call.things.ids_about(lookup, sent, name))
     parameters = (value for _, value in sorted(lookup.parameters.items()))
@@ -225,7 +226,7 @@ def _find_named(lookup: Lookup, call: Call) -> str:
 
 
 def _about(rule: Rule, id: str) -> Rule:
-    """The rule, whose error is about what has that id."""
+    """Return the rule with this id as the value in its error."""
     behaviour = rule.behaviour
     if (amend := behaviour.amend) and amend.instead:
         amend = replace(amend, instead=replace(amend.instead, values={"id": id}))

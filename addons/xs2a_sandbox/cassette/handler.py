@@ -1,4 +1,4 @@
-"""Handlers: domain logic that cassettes name, each with a declaration of what it reads, returns, raises and takes."""
+"""Handlers: domain logic that cassettes refer to by name. Each declares what it reads, returns, raises and takes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ _WITHOUT_BODY = (204, *range(300, 400))
 
 @dataclass(frozen=True, slots=True)
 class ReadsAndRaises:
-    """Places of the request that are read, and errors that are raised, by name."""
+    """The parts of the request that are read, and the names of errors that are raised."""
 
     reads: Parts = frozenset()
     raises: frozenset[str] = frozenset()
@@ -30,9 +30,9 @@ class ReadsAndRaises:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One thing that a handler takes of the request, from where the dialect (`request`) or operation (`input`) has it.
+    """One input of a handler. The dialect (`request`) or the operation (`input`) defines where requests have it.
 
-    Without one that `is_needed` it cannot work.
+    If it `is_needed`, the handler cannot work without it.
     """
 
     name: str
@@ -46,11 +46,11 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One key of `with`; `schema` is the JSON Schema of its value, `default` what it is where it is left out.
+    """One key of `with`. `schema` is the JSON Schema of its value; `default` applies if the key is missing.
 
-    One that has a `section` is what the dialect says there, where it is left out; `in_rules`, only rules say it, for
-    their own calls. Where it is set, the handler `takes` more, and does its `deeds`; `choices` come with some of its
-    values.
+    The default of an option with a `section` comes from that section of the dialect; with `in_rules`, only rules may
+    set it, for their own calls. If it is set, the handler also `takes` these inputs and does these `deeds`; `choices`
+    do the same for single values.
     """
 
     doc: str
@@ -66,12 +66,12 @@ class Option:
 
 @dataclass(frozen=True)
 class Handler:
-    """Answers a call with its result as plain data, or raises a BankError.
+    """Answers a call with a result of plain data, or raises a BankError.
 
-    An action is one that effects name (`do`), whose options may be computed. It `raises` no other errors than these
-    and those of its options, beside `internal`; of the request it takes and reads nothing else; `returns` are the
-    members of its result, and members of those, as `payment.debtor`. `does` is what an operation with it does, in which
-    options may stand in braces: `read consent`, `list authorisation of {family}`.
+    An action is a handler that effects call (`do`); its options may be computed. A handler `raises` only these errors,
+    those of its options, and `internal`; it reads nothing else of the request. `returns` are the members of its result,
+    and nested members such as `payment.debtor`. `does` is what an operation with it does; it may contain options in
+    braces: `read consent`, `list authorisation of {family}`.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Handler:
         return self.run(call)
 
     def with_options(self, options: Mapping[str, Any]) -> ReadsAndRaises:
-        """Lists what it reads and raises where `with` says this."""
+        """Return what the handler reads and raises with these options."""
         reads, raises = self.deeds.reads, self.deeds.raises
         for name, option in self.options.items():
             if value := options.get(name, option.default):
@@ -98,7 +98,7 @@ class Handler:
         return ReadsAndRaises(reads, raises)
 
     def act(self, options: Mapping[str, Any]) -> Act | None:
-        """What an operation does that has it with these options; None where that is not known."""
+        """Return what an operation with these options does, or None if that is unknown."""
         try:
             return Act.parse(self.does.format_map(options)) if self.does else None
         except (LookupError, ValueError):
@@ -106,19 +106,19 @@ class Handler:
 
     @cached_property
     def inputs(self) -> Mapping[str, Input]:
-        """All that it can take, by name."""
+        """All inputs that it can take, by name."""
         more = (input for option in self.options.values() for input in option.takes)
         return {input.name: input for input in (*self.takes, *more)}
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
-        """Its options where nobody says them, but for those that a section of the dialect says."""
+        """The defaults of its options, without those that a section of the dialect defines."""
         options = self.options.items()
         return {name: option.default for name, option in options if option.default is not None and not option.section}
 
     @cached_property
     def result(self) -> dict[str, Any]:
-        """The members of its result by name, each with its own; None for one that may hold whatever."""
+        """The members of its result by name, each with its own members, or None if they are not declared."""
         shape: dict[str, Any] = {}
         for path in self.returns:
             name, _, member = path.partition(".")
@@ -127,13 +127,13 @@ class Handler:
 
     @property
     def errors(self) -> frozenset[str]:
-        """All that it can raise, whatever its options are."""
+        """All errors that it can raise with any options."""
         options = [deeds for option in self.options.values() for deeds in (option.deeds, *option.choices.values())]
         return self.deeds.raises.union(*(deeds.raises for deeds in options))
 
 
 def places(text: str) -> Parts:
-    """Parts of requests as declarations name them: `headers.psu-id query.page where.account-id body/access`."""
+    """Parse parts of requests, written as `headers.psu-id query.page where.account-id body/access`."""
     parts = set()
     for word in text.split():
         part, slash, member = word.partition("/")
@@ -156,7 +156,7 @@ def handler(
     options: Mapping[str, Option] | None = None,
     does: str | None = None,
 ) -> Callable[[Callable[[Call], dict[str, Any]]], Handler]:
-    """Makes a handler of a function; its docstring says what it does."""
+    """Turn a function into a handler. Its docstring becomes the handler's documentation."""
 
     def declare(run: Callable[[Call], dict[str, Any]]) -> Handler:
         doc = " ".join((run.__doc__ or "").split())
@@ -167,12 +167,12 @@ def handler(
 
 
 def action(name: str, **declaration: Any) -> Callable[[Callable[[Call], Any]], Handler]:
-    """Makes an action of a function, as `handler` does a handler."""
+    """Turn a function into an action, in the same way as `handler`."""
     return lambda run: replace(handler(name, **declaration)(run), is_action=True)
 
 
 def complaints(own: Handler, options: Mapping[str, Any]) -> Iterator[Complaint]:
-    """Finds what no such option can be."""
+    """Yield the mistakes in options by their schemas."""
     schema = {
         "additionalProperties": False,
         "properties": {name: option.schema for name, option in own.options.items()},
@@ -181,35 +181,41 @@ def complaints(own: Handler, options: Mapping[str, Any]) -> Iterator[Complaint]:
 
 
 def gaps(own: Handler, options: Mapping[str, Any]) -> Iterator[Complaint]:
-    """Finds required options that are missing."""
+    """Yield a complaint for each required option that is missing."""
     for name, option in own.options.items():
         if option.required and name not in options:
             yield Complaint((), "missing-key", f"the handler {own.name} needs the key {name} in `with`")
 
 
 def misplaced(own: Handler, options: Mapping[str, Any]) -> Iterator[Complaint]:
-    """Finds options that an operation leaves to a section of the dialect."""
+    """Yield a complaint for each option that belongs to a section of the dialect, not to an operation."""
     for name in options:
         if (option := own.options.get(name)) and option.in_rules:
-            text = f"an operation does not say {name}: it is said for all of them, in the section {option.section}"
+            text = f"an operation cannot set {name}: set it for all of them, in the section {option.section}"
             yield Complaint((name,), "unknown-key", text, key=True)
 
 
 def options_of(by: Operation | Rule, operation: Operation | None) -> Mapping[str, Any]:
-    """The options that its handler is told: its own `with`, else that of the operation."""
+    """Return the options for the handler: `with` of the entry itself, or that of the operation."""
     default = operation.behaviour if operation else Behaviour()
     return by.behaviour.options if by.behaviour.options is not None else (default.options or {})
 
 
 def result_of(by: Operation | Rule, own: Handler, handlers: Mapping[str, Handler]) -> Mapping[str, Any]:
-    """The members of its handler's result; of a rule for what operations do, those of any handler that does it."""
+    """Return the members of the handler's result.
+
+    For a rule that matches by `does`, these are the members of every handler that does it.
+    """
     if isinstance(by, Operation) or not by.does:
         return own.result
     return {name: inner for one in handlers.values() if one.does == own.does for name, inner in one.result.items()}
 
 
 def check(by: Operation | Rule, operation: Operation | None, handlers: Mapping[str, Handler]) -> Iterator[Problem]:
-    """Finds what its handler could not work with. `operation` is itself, or the one that a rule names."""
+    """Yield the problems that keep the handler from working.
+
+    `operation` is the entry itself, or the one that a rule names.
+    """
     if by.behaviour.amend and by.behaviour.amend.result and operation:
         yield from _check_result_change(by, operation, handlers)
     own = handlers.get(by.behaviour.handler or "")
@@ -217,7 +223,7 @@ def check(by: Operation | Rule, operation: Operation | None, handlers: Mapping[s
         return
     for below, answer in answers(by):
         if own.returns and not answer.error and answer.is_empty and answer.status not in _WITHOUT_BODY:
-            text = f"this answers {answer.status} with nothing of what {own.name} returns"
+            text = f"this answers {answer.status} without the result of {own.name}"
             yield by.origin.problem(
                 "behaviour", f"{text}: it needs a body, such as {{{{ result }}}}, or status 204", below
             )
@@ -239,7 +245,7 @@ def check(by: Operation | Rule, operation: Operation | None, handlers: Mapping[s
 def _check_result_change(
     by: Operation | Rule, operation: Operation, handlers: Mapping[str, Handler]
 ) -> Iterator[Problem]:
-    """Finds what a rule would change of a handler's result that has no such member."""
+    """Yield problems with changes of a handler's result that has no such member."""
     at, own = ("amend", "result"), handlers.get(operation.behaviour.handler or "")
     if own is None:
         text = f"the operation {operation.id} has no handler, so there is no result to change"
@@ -258,7 +264,7 @@ def _check_result_change(
 
 
 def check_actions(by: Operation | Rule, handlers: Mapping[str, Handler]) -> Iterator[Problem]:
-    """Finds what the actions that its effects name could not work with, as far as nothing of it is computed."""
+    """Yield problems with the options of actions in effects, except for computed ones."""
     for number, effect in enumerate(by.behaviour.effects):
         if not isinstance(effect, Action):
             continue
@@ -280,7 +286,7 @@ def check_actions(by: Operation | Rule, handlers: Mapping[str, Handler]) -> Iter
 
 
 def is_computed(value: Any, pointer: Pointer) -> bool:
-    """Tells if there is an expression at the place, or above it."""
+    """Return whether the value at the place, or above it, is an expression."""
     for step in pointer:
         if isinstance(value, str):
             break

@@ -1,4 +1,4 @@
-"""Finds the operation and the rules for a request by path, method and required values, without a look at every rule."""
+"""Finds the operation and the rules for a request by path, method and required values, without scanning all rules."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,19 +15,19 @@ from xs2a_sandbox.cassette.path_pattern import LITERAL, PARAMETER, TAIL, Pattern
 from xs2a_sandbox.http.messages import SAFE_METHODS
 
 Values = Callable[[RequestPart], Sequence[Any]]
-"""All values that a request has at a place."""
+"""Returns all values that a request has at a place."""
 
 Parameters = dict[str, str]
 
 _KEPT = 1024
 _LONGEST = 1000
-"""Characters of a path that is kept: longer ones are nobody's who polls, and would fill the memory."""
+"""Longer paths are not cached. Apps do not poll them, and they would fill the memory."""
 
 
 class Lookup(NamedTuple):
-    """All that a path leads to. `operation` is None where none fits; then `unfit` and `methods` say why not.
+    """All that a path leads to. If `operation` is None, `unfit` and `methods` say why.
 
-    Requests for the same path share it: nobody changes `parameters`.
+    Requests for the same path share it, so `parameters` must not be changed.
     """
 
     segments: tuple[str, ...]
@@ -38,28 +38,28 @@ class Lookup(NamedTuple):
     methods: tuple[str, ...] = ()
 
     def is_read(self, method: str) -> bool:
-        """Tells if such a request changes nothing; where no operation is found HTTP knows."""
+        """Return whether such a request changes nothing. Without an operation, the HTTP method decides."""
         return self.operation.reads if self.operation else method in SAFE_METHODS
 
     @property
     def is_known(self) -> bool:
-        """Tells if any operation or rule has this path, whatever else they ask."""
+        """Return whether any operation or rule has this path, whatever its other conditions are."""
         return bool(self.operation or self.rules or self.methods or self.unfit)
 
 
 class Index:
-    """The operations and rules of one interface; built once, read by every request."""
+    """The operations and rules of one interface. It is built once and read by every request."""
 
     def __init__(self, interface: Interface) -> None:
         self.interface = interface
         self._paths = _Paths(interface)
-        # TPPs poll: what is asked for next was most likely asked for before.
+        # TPPs poll, so the next path has probably been requested before.
         self._find_again = lru_cache(_KEPT)(self._paths.find)
 
     def find(self, method: str, segments: tuple[str, ...]) -> Lookup:
-        """Begins at the first segment from which an operation matches (whatever its method), else takes it whole.
+        """Match operations from the first segment at which one fits (with any method), or else the whole path.
 
-        Rules whose paths have segments before that with which operations begin are found by the whole path, too.
+        Rules whose path starts with further segments before that are also matched against the whole path.
         """
         if sum(map(len, segments)) + len(segments) > _LONGEST:
             return self._paths.find(method, segments)
@@ -111,7 +111,7 @@ class _Paths:
 
     def _look(self, method: str, segments: tuple[str, ...]) -> Lookup:
         operation, parameters, methods = None, {}, []
-        unfit: dict[bool, str | None] = {}  # what operations of this method say of the parameters, and what others do
+        unfit: dict[bool, str | None] = {}  # by whether the method fits: the mistake in the path parameters
         for candidate, values in self._operations.find(segments):
             missed = _misfit(candidate, values)
             if missed is None:
@@ -136,7 +136,7 @@ def _of_method(
 
 
 class Bucket:
-    """Rules for one path or operation. Those that ask for equal values are found by them, not by scanning."""
+    """Rules for one path or operation. Rules with conditions on equal values are looked up by value, not scanned."""
 
     def __init__(self, rules: Sequence[tuple[int, Rule]]) -> None:
         tables: dict[tuple[RequestPart, ...], dict[tuple[Any, ...], list[tuple[int, Rule]]]] = {}
@@ -148,14 +148,14 @@ class Bucket:
         self._tables = tuple(tables.items())
 
     def candidates(self, values: Values) -> list[tuple[int, Rule]]:
-        """Rules with their positions in the order of all rules, not sorted."""
+        """Return rules with their positions in the order of all rules, not sorted."""
         rules: list[tuple[int, Rule]] = []
         for places, table in self._tables:
             if not places:
                 rules += table[()]
                 continue
             choices = [{canonical(v, place.part != "body") for v in values(place)} for place in places]
-            # A query may repeat each of its keys a thousand times: never more looking up than there are rules.
+            # A query may repeat each key a thousand times, so never look up more often than there are rules.
             many = prod(map(len, choices)) > len(table)
             for key in table if many else product(*choices):
                 if not many or all(value in choice for value, choice in zip(key, choices, strict=True)):
@@ -164,7 +164,7 @@ class Bucket:
 
 
 def candidates(lookup: Lookup, values: Callable[[Parameters], Values]) -> Iterator[tuple[Rule, Parameters]]:
-    """Strongest first."""
+    """Yield the rules that may fit, strongest first."""
     merged: dict[int, tuple[Rule, Parameters]] = {}
     for bucket, parameters in lookup.rules:
         merged |= {position: (rule, parameters) for position, rule in bucket.candidates(values(parameters))}
@@ -173,7 +173,10 @@ def candidates(lookup: Lookup, values: Callable[[Parameters], Values]) -> Iterat
 
 
 def _misfit(operation: Operation, values: Mapping[str, str]) -> str | None:
-    """None if the path parameters are what the operation asks; the one parameter that is not; or "" for several."""
+    """Return None if the path parameters fit the operation.
+
+    Otherwise returns the only parameter that does not fit, or "" if several do not.
+    """
     best = None
     for alternative in operation.where:
         wrong = [c.place.name for c in alternative if not c.fits((values[c.place.name],))]
@@ -185,7 +188,7 @@ def _misfit(operation: Operation, values: Mapping[str, str]) -> str | None:
 
 @dataclass(slots=True)
 class _Node[T]:
-    """One segment of a tree of paths; `tail` is where those end that take all of the rest."""
+    """One segment of a tree of paths. `tail` holds the paths that match all remaining segments."""
 
     words: dict[str, "_Node[T]"] = field(default_factory=dict)
     parameter: "_Node[T] | None" = None
@@ -206,7 +209,7 @@ class _Node[T]:
         node.ends.append((pattern.names, value))
 
     def find(self, segments: tuple[str, ...]) -> Iterator[tuple[T, Parameters]]:
-        """Most literal first."""
+        """Yield the values of the matching paths, the most literal path first."""
         count = len(segments)
         left: list[tuple[_Node[T], int, tuple[str, ...]]] = [(self, 0, ())]
         while left:

@@ -1,4 +1,4 @@
-"""What handlers take of a request: where the dialect, or an operation, has it, and how messages call that place."""
+"""Inputs of handlers: where the dialect or an operation has them in requests, and what messages call that place."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ from xs2a_sandbox.documents.json_pointer import Pointer, pointer_text
 from xs2a_sandbox.errors import ExpressionError
 
 _PARTS = {"headers": "headers", "query": "query", "path": "where", "body": "body"}
-"""The roots of expressions that are parts of a request, and what these are called elsewhere."""
+"""The roots of expressions that are parts of a request, and the names of these parts in RequestPart."""
 _KINDS = {"headers": "the header ", "query": "the query parameter ", "where": "the path parameter ", "body": ""}
 
 
 class Readable(Protocol):
-    """A request as inputs are read of it; names of headers are in lower case."""
+    """A request from which inputs are read. Names of headers are in lower case."""
 
     @property
     def headers(self) -> Mapping[str, str]: ...
@@ -45,7 +45,7 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InputPlace:
-    """A place of a request, with its name as the dialect spells it."""
+    """A place in a request, with its name in the dialect's spelling."""
 
     part: RequestPart
     name: str
@@ -57,7 +57,7 @@ class InputPlace:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One place where an input may be; `place` is None where it is computed."""
+    """One place where an input may be. `place` is None if the input is computed."""
 
     read: Callable[[Readable], Any]
     place: InputPlace | None
@@ -65,7 +65,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """Where an input may be: `read` takes the first that a request has, as in `{{ path.id or headers['Id'] }}`."""
+    """The places of an input: `read` takes the first that a request has, as in `{{ path.id or headers['Id'] }}`."""
 
     alternatives: tuple[Alternative, ...]
     read: Callable[[Readable], Any]
@@ -77,7 +77,7 @@ class Source:
 
     @lru_cache(4096)  # noqa: B019 - bounded, and a dialect's sources live as long as it does
     def locate(self, *steps: str | int) -> Pointer | None:
-        """The place in the body of what stands there in the input; None where it is computed, or not of the body."""
+        """Return the place in the body of the member at `steps`, or None if it is computed or not in the body."""
         return _locate(self.written, steps, {}, {})
 
     @property
@@ -86,7 +86,7 @@ class Source:
 
 
 def compile_sources(written: Mapping[str, Any], report: Callable[[Pointer, str], None]) -> dict[str, Source]:
-    """The sources of inputs, by name; `report` is told what is wrong with an expression, and where."""
+    """Compile the sources of inputs by name. Calls `report` with the place and text of each mistake."""
     return {name: _compile_source(written[name], partial(_below, report, name)) for name in written}
 
 
@@ -98,7 +98,7 @@ def _compile_source(written: Any, report: Callable[[Pointer, str], None]) -> Sou
     try:
         chains = find_alternatives(written) if isinstance(written, str) else []
     except ExpressionError:
-        chains = []  # which is told when it is compiled
+        chains = []  # the mistake is reported when the source is compiled
     places = [_place(*chain) for chain in chains]
     if places and all(places):
         read = (_reader(place, chain[1]) for place, chain in zip(places, chains, strict=True) if place)
@@ -124,7 +124,7 @@ def _read_first(readers: Sequence[Callable[[Readable], Any]]) -> Callable[[Reada
 
 
 def _compile(written: Any, report: Callable[[Pointer, str], None]) -> Callable[[Scope], Any]:
-    """Compiles it as a shape, without a thing to shape: that takes half the time of a template."""
+    """Compile the source like a shape without a thing, which takes half the time of a template."""
 
     def note(_: str, pointer: Pointer, text: str) -> None:
         report(_as_written(pointer, written), text)
@@ -138,7 +138,7 @@ def _compile(written: Any, report: Callable[[Pointer, str], None]) -> Callable[[
 
 
 def _with_optional_members(written: Any) -> Any:
-    """The same, its members left out where the request does not have them."""
+    """Return the source with all members optional, so that members missing in the request are left out."""
     if isinstance(written, list):
         return [_with_optional_members(entry) for entry in written]
     if not isinstance(written, dict):

@@ -1,6 +1,6 @@
-"""Matchers: what a cassette asks of one place of a request, compiled once.
+"""Matchers: the conditions of a cassette on one place of a request, compiled once.
 
-`OPERATORS` holds, of each operator, everything that the package knows of it.
+`OPERATORS` holds everything that the package knows about each operator.
 """
 
 import fnmatch
@@ -28,19 +28,19 @@ from xs2a_sandbox.documents.formats import EXPECTED, FORMATS, SAMPLES
 
 Part = Literal["headers", "query", "tls", "where", "body"]
 Test = Callable[[Sequence[Any]], bool]
-"""Takes every value found at a place: none where it is absent, several where a header or query key repeats."""
+"""Takes all values at a place: none if it is missing, several if a header or query key is repeated."""
 ValueTest = Callable[[Any], bool]
 Json = dict[str, Any]
 
 WHEN_STRENGTH = 1
 TEXT = "text"
-"""The sample of a text that may be any."""
+"""The sample for a text without further conditions."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestPart:
-    """A place of a request: header (lower case), query key, what the client certificate says, path parameter, or JSON
-    Pointer into the body.
+    """A place in a request: a header (lower case), a query key, a field of the client certificate, a path parameter, or
+    a JSON Pointer into the body.
     """
 
     part: Part
@@ -52,18 +52,18 @@ class RequestPart:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One place and what is asked of it. `spec` is the matcher in its long form, always a mapping."""
+    """One place and its condition. `spec` is the matcher in its long form, which is always a mapping."""
 
     place: RequestPart
     spec: Mapping[str, Any]
     fits: Test
     strength: int
     values: frozenset[Any] | None
-    """The canonical values of `equals` or `in`, by which rules are found without scanning them."""
+    """The canonical values of `equals` or `in`, which the index uses to find rules."""
 
 
 class Surroundings(NamedTuple):
-    """All that compiling a matcher depends on: `textual` is all that stands outside of bodies."""
+    """The context for compiling a matcher. `textual` is true for every place outside of bodies."""
 
     textual: bool
     check_schema: Callable[[str], ValueTest]
@@ -71,12 +71,12 @@ class Surroundings(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator: how it is written, when it fits, and what is told of a value that does not.
+    """One operator: its syntax, its test, and the texts about values that do not fit.
 
-    `schema` is the JSON Schema of its operand. One that `looks_at_values` never fits what is absent, and its test is of
-    one value; the test of another is of all of them. `sample` is the simplest value that may fit, None where nothing
-    need be there; `is_typed` says that it has the type a body needs, too. `distance` is how far off a value is that
-    does not fit, and by how much in words, empty where there is no such measure.
+    `schema` is the JSON Schema of its operand. An operator that `looks_at_values` never fits a missing value, and its
+    test gets one value; the test of any other operator gets all values. `sample` is the simplest value that may fit, or
+    None if none is needed; `is_typed` says that it also has the right type for a body. `distance` is how far a value is
+    from fitting, with the difference in words, which is empty if it cannot be measured.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Operator:
 
 
 def constrain(place: RequestPart, matcher: Any, check_schema: Callable[[str], ValueTest]) -> Constraint:
-    """Raises ValueError with a text for the author of the cassette."""
+    """Compile a condition. Raises ValueError with a text for the author of the cassette."""
     spec = long_form(matcher)
     textual = place.part != "body"
     choices = [spec["equals"]] if "equals" in spec else spec.get("in", ())
@@ -103,12 +103,12 @@ def constrain(place: RequestPart, matcher: Any, check_schema: Callable[[str], Va
 
 
 def long_form(matcher: Any) -> Mapping[str, Any]:
-    """Operators with their operands, where a value alone means `equals`."""
+    """Return the operators with their operands. A matcher that is a plain value means `equals`."""
     return matcher if isinstance(matcher, dict) else {"equals": matcher}
 
 
 def compile_matcher(matcher: Any, around: Surroundings) -> Test:
-    """Every operator given must fit; those that look at a value must fit the same one."""
+    """Compile a matcher: all operators must fit, and those that look at values must fit the same value."""
     on_value: list[ValueTest] = []
     on_all: list[Test] = []
     for name, operand in long_form(matcher).items():
@@ -129,7 +129,7 @@ def compile_matcher(matcher: Any, around: Surroundings) -> Test:
 
 
 def in_words(matcher: Any) -> str:
-    """Says what a matcher takes."""
+    """Describe in words which values fit the matcher."""
     return " and ".join(
         words(operand) if (words := OPERATORS[name].words) else f"something that fits {name} {operand}"
         for name, operand in long_form(matcher).items()
@@ -137,7 +137,7 @@ def in_words(matcher: Any) -> str:
 
 
 def sample(matcher: Any) -> Any:
-    """The simplest value that may fit; None where nothing need be there."""
+    """Return the simplest value that may fit, or None if no value is needed."""
     spec = long_form(matcher)
     samples = (entry.sample(spec[name]) for name, entry in OPERATORS.items() if name in spec)
     return next((value for value in samples if value is not None), None)
@@ -171,17 +171,17 @@ def _regex(operand: str, around: Surroundings) -> ValueTest:
     except re2.error as error:
         reason = error.args[0] if error.args else error
         reason = reason.decode() if isinstance(reason, bytes) else reason
-        raise ValueError(f"{operand!r} is no regular expression that RE2 takes: {reason}") from None
+        raise ValueError(f"{operand!r} is not a regular expression of RE2: {reason}") from None
     return lambda value: isinstance(value, str) and pattern.search(_make_encodable(value)) is not None
 
 
 def _make_encodable(text: str) -> str:
-    """JSON may hold half a surrogate pair, which RE2 could not read."""
+    """Replace lone surrogates, which JSON may contain and RE2 cannot read."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _on_text(fits: Callable[[str, str], bool]) -> Callable[[str, Surroundings], ValueTest]:
-    """Makes the test of a text, which comes first, with the operand."""
+    """Make the test of an operator on text from a function of text and operand."""
     return lambda operand, around: lambda value: isinstance(value, str) and fits(value, operand)
 
 
@@ -200,13 +200,13 @@ def _negation(operand: Any, around: Surroundings) -> Test:
 
 
 def _combination(of_any: bool) -> Callable[[Any, Surroundings], Test]:
-    """Makes the test that any of some matchers fits, or else that all do."""
+    """Make the test for `any` or `all` of a list of matchers."""
 
     def compile_operand(operand: Any, around: Surroundings) -> Test:
         tests = [compile_matcher(item, around) for item in operand]
 
         def fits(values: Sequence[Any]) -> bool:
-            # A loop, since every request comes by here.
+            # A loop is fastest, and every request runs it.
             for test in tests:
                 if test(values) is of_any:
                     return of_any
@@ -222,12 +222,12 @@ def _sample_of_any(operand: Sequence[Any]) -> Any:
 
 
 def _range(name: str, strength: int, fits: Callable[[Any, Any], bool], words: str, description: str) -> Operator:
-    """An operator for one side of a bound."""
+    """Return an operator that compares with a bound."""
     is_floor = name.startswith("gt")
 
     def test(operand: Any, around: Surroundings) -> ValueTest:
         if make_comparable(operand, operand) is None:
-            raise ValueError(f"{name} compares decimals, ISO dates and times; {operand!r} is none")
+            raise ValueError(f"{name} compares decimals, ISO dates and times; {operand!r} is none of them")
 
         def in_range(value: Any) -> bool:
             pair = make_comparable(value, operand)
@@ -386,11 +386,14 @@ OPERATORS = {
         ),
     )
 }
-"""By name. Where a matcher has several, a sample of the first of them in this order is taken."""
+"""The operators by name. If a matcher has several, its sample comes from the first of them in this order."""
 
 
 def operands(*, textual: bool) -> Json:
-    """The members of a matcher as the JSON Schema of cassettes describes them; `textual` outside of bodies."""
+    """Return the JSON Schema of a matcher's members for the schema of cassettes.
+
+    `textual` is for places outside of bodies.
+    """
     members = {name: entry.schema for name, entry in OPERATORS.items() if not (textual and entry.in_bodies_alone)}
     described: Json = json.loads(json.dumps(members).replace("/matcher", "/textMatcher" if textual else "/matcher"))
     return described

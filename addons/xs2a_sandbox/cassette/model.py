@@ -1,4 +1,4 @@
-"""One cassette: operations, errors and rules as they were written."""
+"""One cassette: its operations, errors and rules."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ Pointer = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """The place where something was written; `pointer` leads to it in its document."""
+    """The place where something was written. `pointer` leads to it in its document."""
 
     document: Document
     pointer: Pointer
@@ -46,10 +46,10 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The source of a cassette's answers: the bank's URL, the day, and the fingerprint of the pseudonyms' key.
+    """The source of a recording: the bank's URL, the day, and the fingerprint of the key for pseudonyms.
 
-    `redacted` is None where the recording holds what really went over the wire; `left_out` are requests whose answer no
-    rule can give, and why.
+    `redacted` is None if the recording holds the real traffic. `left_out` lists requests whose response no rule can
+    give, with the reason.
     """
 
     bank: str
@@ -60,11 +60,13 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """All that a request must bring. `schema` names the body's JSON Schema; `{parameter}` in it is a path parameter.
+    """What a request must contain.
 
-    The body is of one of the types `media`, or else JSON. An `optional` body is looked at only if there is one. `that`
-    is a condition. What fails is `error`, with these `values`, else what the kind of mistake is. Those `following` are
-    looked at one after the other, once this one is met.
+    `schema` names the JSON Schema of the body; a `{parameter}` in it is a path parameter.
+
+    The body must have one of the types `media`, or else JSON. An `optional` body is checked only if there is one.
+    `that` is a condition. A failure raises `error` with these `values`, or else the error for the kind of mistake.
+    Those `following` are checked in order after this one is met.
     """
 
     constraints: tuple[Constraint, ...] = ()
@@ -79,11 +81,11 @@ class Requirement:
 
     @property
     def steps(self) -> tuple["Requirement", ...]:
-        """Itself and those following, in their order."""
+        """The requirement itself and those following, in order."""
         return (self, *self.following)
 
     def with_every(self, every: "Requirement") -> "Requirement":
-        """Adds what every request must bring, where this one does not ask something of the same place itself."""
+        """Return the requirement with those for every request, except for places that it has conditions on itself."""
         places = {constraint.place for step in self.steps for constraint in step.constraints}
         added = tuple(constraint for constraint in every.constraints if constraint.place not in places)
         return replace(self, constraints=self.constraints + added)
@@ -91,9 +93,9 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """The way to an answer: `respond` alone, a `sequence`, a `handler` shaped by `respond`, or the real bank.
+    """How the response is made: `respond`, a `sequence`, a `handler` with `respond` on its result, or the real bank.
 
-    A rule with `amend` gives none: it changes that of whoever answers. `inputs` are those of the dialect, and over them
+    A rule with `amend` has none of these; it changes another response. `inputs` are those of the dialect, overridden by
     its own.
     """
 
@@ -112,11 +114,11 @@ class Behaviour:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of the interface. `where` holds alternatives, each a set of constraints on path parameters.
+    """One operation of the interface. `where` is a list of alternatives, each a set of conditions on path parameters.
 
-    A TPP needs one of the `roles`, if there are any, where certificates are looked at. With `is_for_browsers` no TPP
-    sends it, but the payment user's browser, which has neither token nor certificate. `does` is what it says that it
-    does, or its handler.
+    If `roles` is not empty and certificates are checked, a TPP needs one of these roles. If `is_for_browsers`, it is
+    requested by the payment user's browser, which has neither token nor certificate. `does` is what the operation
+    itself says that it does, or else what its handler does.
     """
 
     id: str
@@ -131,22 +133,22 @@ class Operation:
     roles: tuple[str, ...] = ()
     is_for_browsers: bool = False
     checks: Mapping[str, tuple[Requirement, ...]] = field(default_factory=dict)
-    """What banks that make a check look at, too, by its name."""
+    """By name of a check: requirements that apply only at banks that make this check."""
     does: Act | None = None
 
     @property
     def reads(self) -> bool:
-        """True if it changes nothing; of one that does not say what it does HTTP knows."""
+        """Whether it changes nothing. If the operation does not say what it does, the HTTP method decides."""
         return self.does.reads if self.does else self.method in SAFE_METHODS
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A case. It names an operation, says what operations do, or has a path (and methods, none meaning any) of its own.
+    """A case. It names an operation, or matches by `does`, or has a path of its own (and methods; none means any).
 
-    One that says what operations do becomes a rule for each operation that does it, all with its id.
+    A rule with `does` is expanded to one rule for each operation that does this; all have the same id.
 
-    `recorded` is the hash that a generated rule had when it was written; `tape` is what its cassette comes from.
+    `recorded` is the hash that a generated rule had when it was written; `tape` is the recording it comes from.
     """
 
     id: str
@@ -173,7 +175,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class ErrorAnswer:
-    """One entry of the table of errors. A `body` replaces every_error's; one that is `empty` has none.
+    """One entry of the table of errors. A `body` replaces that of every_error; if it is `empty`, there is no body.
 
     Statuses, codes and numbers are by operation id, with a default.
     """
@@ -200,7 +202,7 @@ class ErrorAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """The dialect that another is made of, what is left out of it, and what is changed, by section and name."""
+    """The dialect that another one extends, which entries are left out, and which are changed, by section and name."""
 
     dialect: str
     without: tuple[str, ...]
@@ -216,9 +218,10 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class ScaPages:
-    """The bank as the payment user's pages show it: its name, colours by name for light and dark, texts by language.
+    """The bank on the payment user's pages: its name, colours by name for light and dark, texts by language.
 
-    `languages` are those that there are, the first for browsers that ask for none of them; all with texts if empty.
+    `languages` are the offered languages; browsers that want none of them get the first one. Empty means all with
+    texts.
     """
 
     name: str | None = None
@@ -227,7 +230,7 @@ class ScaPages:
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def over(self, below: "ScaPages") -> "ScaPages":
-        """These, and of `below` what they do not say."""
+        """Return these pages, completed with those of `below`."""
         return ScaPages(
             self.name or below.name,
             _join(below.colours, self.colours),
@@ -253,30 +256,30 @@ class Cassette:
     every_error: ResponseTemplate | None
     recorded: Recorded | None = None
     dialect: str | None = None
-    """The dialect that answers what was not recorded."""
+    """The dialect that answers requests that were not recorded."""
     extends: Extension | None = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Options for handlers of the layers below, by name, in a cassette that extends no dialect."""
+    """Options for handlers of lower layers, by name, in a cassette that does not extend a dialect."""
     operation_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Options for single operations of the layers below, by id, in such a cassette."""
+    """Options for single operations of lower layers, by id, in such a cassette."""
     is_quirk: bool = False
     sca_pages: ScaPages | None = None
     checks: Mapping[str, tuple[Requirement, ...]] = field(default_factory=dict)
-    """What every operation has of these."""
+    """The requirements of each check that apply to every operation."""
     sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What it says for all operations, by section."""
+    """The content of its sections by name."""
     origin: SourcePlace | None = None
 
     @property
     def place(self) -> SourcePlace:
-        """Returns the place where it was written. Raises ValueError for one that could not be read."""
+        """Return the place where it was written. Raises ValueError if the file could not be read."""
         if self.origin is None:
             raise ValueError(f"{self.file} could not be read as a cassette")
         return self.origin
 
 
 def answers(by: Operation | Rule) -> Iterator[tuple[Pointer, ResponseTemplate]]:
-    """All that it can answer, each with its place below the operation or rule."""
+    """Yield all responses that it can give, each with its place below the operation or rule."""
     behaviour, written = by.behaviour, by.origin.written
     for key, entries in (("respond", behaviour.respond), ("sequence", behaviour.sequence)):
         for position, answer in enumerate(entries):

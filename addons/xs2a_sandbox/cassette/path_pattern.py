@@ -1,4 +1,4 @@
-"""Paths as cassettes write them: words, parameters and a tail, and which of them are in each other's way."""
+"""Paths of cassettes: words, parameters and a tail, and the comparison of two paths."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -11,7 +11,7 @@ _PARAMETER = re.compile(r"\{([A-Za-z_][\w-]*)(\*?)\}")
 
 LITERAL, PARAMETER, TAIL = 2, 1, 0
 WHOLE = 3
-"""Stands before the rank of a path that is matched as a whole."""
+"""Goes before the rank of a path that is matched as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """`/v1/consents/{consentId}/status`: literals, `{one}` segment, `{rest*}` for the tail."""
+    """A path such as `/v1/consents/{consentId}/status`: literals, `{one}` segment, `{rest*}` for the tail."""
 
     text: str
     segments: tuple[Segment, ...]
 
     @classmethod
     def parse(cls, text: str) -> "Pattern":
-        """Raises ValueError with a text for the author of the cassette."""
+        """Parse a path. Raises ValueError with a text for the author of the cassette."""
         if not text.startswith("/"):
             raise ValueError("a path begins with /")
         if "?" in text or "#" in text:
@@ -53,11 +53,14 @@ class Pattern:
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """Greater is more literal, from left to right."""
+        """The kinds of the segments from left to right. Greater is more literal."""
         return tuple(segment.kind for segment in self.segments)
 
     def is_whole(self, beginnings: Collection[str]) -> bool:
-        """Tells if segments stand before that with which the interface's own paths begin, as in `/berlingroup/v1`."""
+        """Return whether the pattern has segments before those with which the interface's own paths begin.
+
+        `/berlingroup/v1` is an example.
+        """
         if len(self.segments) < 2:
             return False
         first, *others = self.segments
@@ -69,7 +72,7 @@ class Pattern:
         return tuple(s.text for s in self.segments if s.kind != LITERAL)
 
     def overlaps(self, other: "Pattern") -> bool:
-        """Tells if one path can fit both."""
+        """Return whether one path can fit both."""
         for mine, theirs in zip(self.segments, other.segments, strict=False):
             if TAIL in (mine.kind, theirs.kind):
                 return True
@@ -79,7 +82,7 @@ class Pattern:
         return len(shorter) == len(longer)
 
     def covers(self, other: "Pattern") -> bool:
-        """Tells if every path that fits `other` fits this pattern."""
+        """Return whether every path that fits `other` fits this pattern."""
         for position, mine in enumerate(self.segments):
             if mine.kind == TAIL:
                 return len(other.segments) > position
@@ -92,6 +95,6 @@ class Pattern:
 
 
 def beginnings(patterns: Iterable[Pattern]) -> frozenset[str]:
-    """The words with which these paths begin."""
+    """Return the literal first segments of these paths."""
     firsts = (pattern.segments[0] for pattern in patterns if pattern.segments)
     return frozenset(first.text for first in firsts if first.kind == LITERAL)

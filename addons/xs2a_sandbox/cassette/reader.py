@@ -1,4 +1,4 @@
-"""One YAML document read as a cassette, with every mistake in it."""
+"""Reads a YAML document as a cassette and reports every mistake in it."""
 
 import errno
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,13 +47,13 @@ from xs2a_sandbox.documents.yaml_reader import Document, complaints
 from xs2a_sandbox.errors import ExpressionError, Problem
 
 LARGEST_TOGETHER = 256 * 1024 * 1024
-"""Bytes of the files that one cassette answers with."""
+"""The most bytes of all files that one cassette answers with."""
 
 
 def parse(document: Document, schemas: Schemas, problems: list[Problem], *, has_folder: bool = True) -> Cassette:
-    """Every mistake goes to `problems`; what is left of the cassette is returned.
+    """Return the valid part of the cassette. Problems are added to `problems`.
 
-    One that has no folder answers with no files.
+    Without a folder it cannot answer with files.
     """
     mistakes = complaints(document, cassette_schema())
     problems += mistakes
@@ -64,7 +64,7 @@ def parse(document: Document, schemas: Schemas, problems: list[Problem], *, has_
 
 @cache
 def cassette_schema() -> Schema:
-    """The schema of cassettes, with the operands that matchers take."""
+    """Return the schema of cassettes, completed with the operands of matchers."""
     schema = bundled_schema("cassette")
     document = deepcopy(schema.document)
     for name, textual in (("matcher", False), ("textMatcher", True)):
@@ -73,7 +73,7 @@ def cassette_schema() -> Schema:
 
 
 class _Reader:
-    """Takes one document apart, noting problems as it goes."""
+    """Reads one document and collects the problems."""
 
     def __init__(self, document: Document, schemas: Schemas, problems: list[Problem], has_folder: bool) -> None:
         self.document = document
@@ -107,7 +107,7 @@ class _Reader:
     def options(
         self, value: Mapping[str, Any]
     ) -> tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]]:
-        """The options of handlers, by name, and those of single operations, by id."""
+        """Return the options of handlers by name, and those of single operations by id."""
         changes: Mapping[str, Mapping[str, Any]] = value.get("changes", {})
         text = (
             "without extends, a layer changes options and the `with` of operations; to replace an entry, write its id"
@@ -118,7 +118,7 @@ class _Reader:
         for id, change in operations.items():
             for name in change.keys() - {"with"}:
                 self.note(("changes", "operations", id, name), "extends", text, key=True)
-            # A dialect that extends another takes `with` out so; handlers of a layer need theirs.
+            # In a dialect that extends another, this null removes `with`; the handlers of a layer need theirs.
             if change.get("with", {}) is None:
                 self.note(("changes", "operations", id, "with"), "wrong-type", "must be a mapping, not null")
         return changes.get("options", {}), {id: change.get("with") or {} for id, change in operations.items()}
@@ -144,7 +144,7 @@ class _Reader:
             text = f"there is no schema {name!r}; there are {', '.join(self.schemas.names(name))}"
             self.note(("every_error", "schema"), "unknown-schema", text)
         if spec.get("nulls") == "fill" and "schema" not in spec:
-            self.note(("every_error", "nulls"), "unknown-schema", "nulls: fill has no schema to go by: name one here")
+            self.note(("every_error", "nulls"), "unknown-schema", "nulls: fill needs a schema: name one here")
         return self.answer(spec, ("every_error",), ERROR_ROOTS)
 
     def operation(self, spec: Mapping[str, Any], pointer: Pointer) -> Operation:
@@ -259,18 +259,18 @@ class _Reader:
             let.append((name, compile_value(value, roots, report)))
         aliases = [effect["as"] for effect in spec.get("effects", ()) if "as" in effect]
         for name in {alias for alias in aliases if aliases.count(alias) > 1 or alias in spec.get("let", ())}:
-            self.note((*pointer, "effects"), "effect", f"let.{name} is two things")
+            self.note((*pointer, "effects"), "effect", f"let.{name} is defined twice")
         respond, sequence = _each(spec, "respond", pointer), _each(spec, "sequence", pointer)
         for answer, place in respond[:-1]:
             if "when" not in answer:
                 self.note(place, "unreachable", "only the last answer of a list can be without a when")
         for answer, place in respond[-1:]:
             if "when" in answer:
-                text = "the last answer, or the only one, is for when no other holds; it has no when"
+                text = "the last or only answer is the default, so it cannot have a when"
                 self.note((*place, "when"), "behaviour", text, key=True)
         for answer, place in sequence:
             if "when" in answer:
-                self.note((*place, "when"), "behaviour", "a sequence answers in turn, without a when")
+                self.note((*place, "when"), "behaviour", "a sequence answers in turn, so it cannot have a when")
         effects = (
             (compile_action if "do" in effect else compile_effect)(effect, roots, self.report(place, "effect"))
             for effect, place in _each(spec, "effects", pointer)
@@ -295,9 +295,9 @@ class _Reader:
         return compile_answer(spec, roots, self.content, self.report(pointer, "answer"))
 
     def content(self, name: str) -> bytes:
-        """The bytes of a file in the cassette's own folder; several answers share it. Raises OSError."""
+        """Return the content of a file in the cassette's folder. Several responses may share it. Raises OSError."""
         if not self.has_folder:
-            raise OSError(errno.EPERM, "what is in no file has no folder: write the body as text or base64", name)
+            raise OSError(errno.EPERM, "without a file there is no folder: write the body as text or base64", name)
         if name not in self.contents:
             folder = self.document.file.parent
             self.contents[name] = own_file.read(folder / name, folder=folder)
@@ -317,7 +317,7 @@ class _Reader:
         return replace(first, following=tuple(following))
 
     def checks(self, spec: Mapping[str, Any], pointer: Pointer) -> dict[str, tuple[Requirement, ...]]:
-        """What is looked at by the checks of that name."""
+        """Return the requirements of each check by name."""
         there = check_names()
         for name in spec.get("checks", {}).keys() - set(there):
             text = f"there is no check {name!r}{did_you_mean(name, there) or f'; there are {", ".join(there)}'}"
@@ -390,7 +390,7 @@ class _Reader:
     def try_make[T](
         self, pointer: Pointer, code: str, make: Callable[..., T], *arguments: Any, key: bool = False
     ) -> T | None:
-        """The thing made of the arguments; None where they are wrong, which is noted."""
+        """Return the result of `make`, or None if it raises an error, which becomes a problem at this place."""
         try:
             return make(*arguments)
         except (ExpressionError, ValueError) as error:
@@ -398,7 +398,7 @@ class _Reader:
             return None
 
     def report(self, pointer: Pointer, code: str) -> Report:
-        """Notes what is wrong below a place."""
+        """Return a function that reports problems below a place."""
         return lambda below, text: self.note((*pointer, *below), code, text)
 
     def note(self, pointer: Sequence[str | int], code: str, text: str, *, key: bool = False) -> None:
@@ -406,7 +406,7 @@ class _Reader:
 
 
 def _each(spec: Mapping[str, Any], key: str, pointer: Pointer = ()) -> list[tuple[Any, Pointer]]:
-    """The entries of a list, or the one that stands in place of a list, each with its place."""
+    """Return the entries of a list, or a single value that stands for a list, each with its place."""
     value = spec.get(key, [])
     if isinstance(value, list):
         return [(entry, (*pointer, key, i)) for i, entry in enumerate(value)]

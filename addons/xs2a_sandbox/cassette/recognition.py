@@ -1,4 +1,4 @@
-"""Which operation of a dialect a recorded request is, wherever the bank has it, and what it brings."""
+"""Recognises the operation of a recorded request, wherever the bank has its interface, and reads its inputs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from xs2a_sandbox.http.target import split_target
 
 _VERSION = re.compile(r"v\d+(\.\d+)*")
 _PRODUCT = "product"
-"""The input of which a bank may have more than the documented ones."""
+"""The input that may have other values at a real bank than the documented ones."""
 
 
 class SentRequest(SentMessage):
-    """A recorded request, of which inputs are read as of one that is answered."""
+    """A recorded request, whose inputs can be read like those of a request that is answered."""
 
     @property
     def sent(self) -> Any:
@@ -30,10 +30,10 @@ class SentRequest(SentMessage):
         return {**parts, "let": {}, WORK: Work()}
 
     def take(self, source: Source | None) -> Any:
-        """What a handler would take of it; None where it does not have it."""
+        """Return the value of an input, or None if the request does not have it."""
         try:
             return source.read(self) if source else None
-        except ExpressionError:  # of what only a request that is answered has
+        except ExpressionError:  # the expression reads something that only a request being answered has
             return None
 
 
@@ -43,7 +43,7 @@ def find_source(interface: Interface, operation: Operation | None, input: str) -
 
 
 def find_candidates(interface: Interface) -> list[Operation]:
-    """The operations that a request can be told to be by its path."""
+    """Return the operations that can be recognised by their path."""
     return [
         operation
         for operation in interface.operations.values()
@@ -54,9 +54,10 @@ def find_candidates(interface: Interface) -> list[Operation]:
 def recognise(
     method: str, target: str, operations: Sequence[Operation]
 ) -> tuple[Operation | None, str, Mapping[str, str]]:
-    """The most literal operation with which the path ends: what stands before, a version among it, is the bank's.
+    """Return the most literal operation whose path is the end of the request's path.
 
-    With it the path as the bank has it, and the values of its parameters.
+    What comes before, including a version, is the bank's base path. Also returns the bank's path of the operation, and
+    the path parameters.
     """
     segments = split_target(target).segments
     fitting = []
@@ -82,7 +83,7 @@ def recognise(
 
 
 def product_parameter(operation: Operation) -> str | None:
-    """The parameter of the path that names the product."""
+    """Return the path parameter that names the payment product."""
     source = operation.behaviour.inputs.get(_PRODUCT)
     places = source.places if source else ()
     names = {place.part.name for place in places if place.part.part == "where"}
@@ -100,7 +101,7 @@ def _parameters(tail: Sequence[Segment], segments: Sequence[str]) -> dict[str, s
 
 
 def _fits(operation: Operation, parameters: Mapping[str, str]) -> bool:
-    """Whatever the product is: a bank may have others."""
+    """Return whether the path parameters fit, except for the product: a bank may have other products."""
     product = product_parameter(operation)
     return any(
         all(c.place.name == product or c.fits((parameters[c.place.name],)) for c in alternative)

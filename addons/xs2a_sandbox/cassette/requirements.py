@@ -1,4 +1,7 @@
-"""Requirements: a request must meet them before anything answers; the first that it misses is told as a bank would."""
+"""Requirements: conditions that a request must meet before it is answered.
+
+The first failure becomes the bank's error.
+"""
 
 from collections.abc import Collection
 from typing import Any
@@ -15,11 +18,14 @@ from xs2a_sandbox.http.body_members import kind_of, members
 from xs2a_sandbox.http.media_type import is_json, media_type
 
 _SPELLED = {"dpop": "DPoP", **{part: part.upper() for part in ("id", "ip", "psu", "tpp", "uri")}}
-"""Parts of the names of headers that are not written with one capital."""
+"""Parts of header names that are not simply capitalised."""
 
 
 def check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
-    """Raises BankError: `format-error` or `media-type`, or the one that the requirement names."""
+    """Check the requirement.
+
+    Raises BankError: `format-error`, `media-type`, or the error that the requirement names.
+    """
     for step in requirement.steps:
         if step.error is None:
             _check(step, call, schemas)
@@ -57,7 +63,7 @@ def _check(requirement: Requirement, call: Call, schemas: Schemas) -> None:
 
 
 def _body(call: Call) -> Any:
-    """The JSON body; None for one of another media type, which can be read. Raises BankError."""
+    """Return the JSON body, or None if the body has another media type and is well-formed. Raises BankError."""
     media = media_type(call.headers.get("content-type"))
     kind = kind_of(media)
     if kind == "json":
@@ -75,7 +81,7 @@ def _check_constraint(constraint: Constraint, call: Call) -> None:
     place, values = constraint.place, call.values(constraint.place)
     if place.part == "headers" and len(values) > 1:
         raise BankError("format-error", expected=f"the header {header_name(place.name)} is sent {len(values)} times")
-    # Handlers read the first of several values, matchers are content with any: none may be wrong.
+    # Handlers read the first of several values, but a matcher accepts any, so check each value.
     if all(constraint.fits((value,)) for value in values) if len(values) > 1 else constraint.fits(values):
         return
     pointer = place.name if place.part == "body" else None
@@ -92,12 +98,12 @@ def _check_constraint(constraint: Constraint, call: Call) -> None:
 
 
 def header_name(name: str) -> str:
-    """The name as it is usually written: X-Request-ID, PSU-IP-Address."""
+    """Return the name in its usual spelling: X-Request-ID, PSU-IP-Address."""
     return "-".join(_SPELLED.get(part) or part.capitalize() for part in name.split("-"))
 
 
 def _check_media_type(call: Call, types: Collection[str]) -> None:
-    """`types` are those that are taken; JSON where none is named."""
+    """Check the Content-Type. `types` are the accepted types; empty means JSON. Raises BankError."""
     if (encoding := call.headers.get("content-encoding", "identity").strip().lower()) != "identity":
         raise BankError("media-type", expected=f"Content-Encoding {encoding} is not accepted; send the body as it is")
     content_type = call.headers.get("content-type")

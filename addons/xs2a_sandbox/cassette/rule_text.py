@@ -1,4 +1,4 @@
-"""Reads rules that stand in no file: those of a test, and those that a running sandbox is told."""
+"""Reads rules that are not in a file: those of a test, and those added to a running sandbox."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,10 +17,10 @@ from xs2a_sandbox.http import to_json
 def read_rules(
     rules: Mapping[str, Any] | str, file: Path, schemas: Schemas, name: str, *, has_folder: bool = True
 ) -> Cassette:
-    """One rule, as a mapping or as YAML text; text may also be a list of rules, or a whole cassette.
+    """Read one rule from a mapping or YAML text. Text may also be a list of rules or a whole cassette.
 
-    `file` is what mistakes are reported of; files that the rules name are looked for beside it, if it `has_folder`. A
-    rule without an id is called `name`.
+    `file` is the file name in error messages; files that the rules name are looked up next to it, if it `has_folder`. A
+    rule without an id gets the id `name`.
 
     Raises:
         Unreadable: with every mistake.
@@ -35,7 +35,7 @@ def read_rules(
 
 
 def in_lines(rules: Mapping[str, Any] | str) -> str:
-    """Writes a mapping as text again, so that a mistake in it has a place, too; text stays as it is."""
+    """Return a mapping as text, so that mistakes in it have a place; text is returned as it is."""
     return rules if isinstance(rules, str) else msgspec.json.format(to_json(rules), indent=2).decode()
 
 

@@ -1,4 +1,4 @@
-"""Which schema a request or an answer has: its name, by the operation, the status and the path."""
+"""Finds the name of the schema for a request or a response, by operation, status and path."""
 
 from collections.abc import Mapping
 
@@ -6,14 +6,14 @@ from xs2a_sandbox.cassette.model import Operation, Rule
 
 
 def names_by_status(by: Operation | Rule, operation: Operation | None) -> Mapping[str, str]:
-    """The schemas of its answers that name none themselves: its own `answers`, or those of the operation it is for."""
+    """Return the default schema of responses by status: the entry's own `answers`, or those of its operation."""
     return by.behaviour.answers or (operation.behaviour.answers if operation else None) or {}
 
 
 def answer_schemas(operation: Operation | None, status: int, error_schema: str | None) -> list[str]:
-    """The names of the schemas for answers with that status: one at most for an error, several maybe for a success.
+    """Return the schema names for responses with that status: at most one for an error, maybe several for a success.
 
-    `error_schema` is that of the dialect's `every_error`, for operations that name none of their own.
+    `error_schema` is that of the dialect's `every_error`, for operations without a schema of their own.
     """
     usual = names_by_status(operation, None).get(str(status)) if operation else None
     if status >= 400:
@@ -25,14 +25,14 @@ def answer_schemas(operation: Operation | None, status: int, error_schema: str |
 
 
 def fill_name(name: str, path: Mapping[str, str]) -> str:
-    """`payments/{product}` with the path's parameters."""
+    """Return a name such as `payments/{product}` with the path parameters filled in."""
     for parameter, value in path.items() if "{" in name else ():
         name = name.replace("{" + parameter + "}", value)
     return name
 
 
 def possible_names(name: str | None, operation: Operation | None) -> list[str]:
-    """The names that `payments/{product}` can become, by the values that the operation's `where` lists."""
+    """Return the names that `payments/{product}` can become with the values that the operation's `where` allows."""
     if name is None:
         return []
     names = {name}

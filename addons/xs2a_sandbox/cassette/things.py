@@ -1,6 +1,6 @@
-"""The domain's things at an interface: what operations do to them, and where requests and answers name them.
+"""The domain's things in an interface: what operations do to them, and where requests and answers name them.
 
-Whoever wants to know what a request is about asks here, and looks at no method, path or member of one interface.
+Code that needs the subject of a request uses this module, rather than methods, paths or members of one interface.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,19 +17,22 @@ if TYPE_CHECKING:
     from xs2a_sandbox.cassette.index import Lookup
 
 VERBS = ("create", "read", "list", "decide", "end")
-"""What an operation can do to a thing. `decide` is a step of a customer's decision."""
+"""What an operation can do to a thing. `decide` is a step in a customer's decision."""
 THINGS = (
     *("consent", "payment", "cancellation", "mandate", "basket", "authorisation", "account", "balance", "entry"),
     *("funds", "method", "customer", "token", "state"),
 )
-"""The domain's things. A cancellation is that of a payment, a method one of authentication, a state that of a thing."""
+"""The domain's things.
+
+A cancellation belongs to a payment; a method is one of authentication; a state belongs to a thing.
+"""
 _READING = frozenset({"read", "list"})
 _WHOSE = {"cancellation": "payment"}
-"""Things that are named by the id of another one."""
+"""Things that are identified by the id of another thing."""
 
 
 class Act(NamedTuple):
-    """What an operation does, and to which thing; `of` is what the thing belongs to. An empty thing is any."""
+    """What an operation does to which thing. `of` is the owner of the thing. An empty thing means any."""
 
     verb: str
     thing: str
@@ -37,7 +40,7 @@ class Act(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Act":
-        """Reads `create consent` or `list entry of account`. Raises ValueError."""
+        """Parse `create consent` or `list entry of account`. Raises ValueError."""
         words = text.split()
         if len(words) not in (2, 4) or words[2:3] not in ([], ["of"]):
             raise ValueError(
@@ -53,22 +56,22 @@ class Act(NamedTuple):
 
     @classmethod
     def parse_wide(cls, text: str) -> "Act":
-        """Reads the same, or a verb alone, which is for any thing. Raises ValueError."""
+        """Parse the same, or a verb without a thing, which means any thing. Raises ValueError."""
         return cls(text, "") if text in VERBS else cls.parse(text)
 
     @property
     def reads(self) -> bool:
-        """True if it changes nothing."""
+        """Whether it changes nothing."""
         return self.verb in _READING
 
     @property
     def about(self) -> frozenset[str]:
-        """The things that it is about."""
+        """The things that are its subject, including their owners."""
         things = {self.thing, self.of} - {None}
         return frozenset(str(thing) for thing in things | {_WHOSE.get(str(thing)) for thing in things} if thing)
 
     def covers(self, other: "Act") -> bool:
-        """True if the other is the same, or one of these: `list` and `list entry` cover `list entry of account`."""
+        """Return whether it matches the other: `list` and `list entry` cover `list entry of account`."""
         return self.verb == other.verb and self.thing in ("", other.thing) and self.of in (None, other.of)
 
     def __str__(self) -> str:
@@ -83,7 +86,7 @@ Part = Literal["path", "query", "headers", "body", "answer"]
 
 
 class Place(NamedTuple):
-    """A place of a request, or of the body of an `answer`; the name of a header is in lower case."""
+    """A place in a request, or in the body of an `answer`. The name of a header is in lower case."""
 
     part: Part
     steps: tuple[str, ...]
@@ -97,7 +100,7 @@ class Place(NamedTuple):
 
 
 class Sent(Protocol):
-    """A request as places look into it. Names of headers are in lower case; of several values the first counts."""
+    """A request as places read it. Names of headers are in lower case; of several values the first counts."""
 
     @property
     def path(self) -> Mapping[str, str]: ...
@@ -110,7 +113,7 @@ class Sent(Protocol):
 
 
 class Message(Protocol):
-    """A request, or an exchange."""
+    """A request or an exchange."""
 
     @property
     def target(self) -> str: ...
@@ -121,7 +124,7 @@ class Message(Protocol):
 
 
 class SentMessage:
-    """A request that is not being answered here: a recorded one, or one for a bank."""
+    """A request that is not answered here: a recorded one, or one for a real bank."""
 
     def __init__(self, message: Message, path: Mapping[str, str]) -> None:
         self.path = path
@@ -143,13 +146,13 @@ class SentMessage:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """How an interface names one thing, and shows its state.
+    """How an interface names one thing and shows its state.
 
-    `sent` and `answered` are where requests and answers have its id. In the states `decided` nobody has anything to
-    decide about it; the first of them is that of what everybody has authorised. `named` are the members of bodies that
-    hold an id of it, wherever they are; `key` are further members that tell those in a list apart. `page` are the links
-    that lead to the customer's page. Where a request has something at a place of `present`, the customer is there.
-    `telling` are further places that tell requests apart.
+    `sent` and `answered` are the places of its id in requests and answers. In the states `decided` nothing is left for
+    the customer to decide; the first of them is the state after everybody has authorised it. `named` are the members of
+    bodies that hold its id anywhere; `key` are further members that identify it in a list. `page` are the links to the
+    customer's page. If a request has a value at a place of `present`, the customer is present. `telling` are further
+    places that distinguish requests.
     """
 
     name: str
@@ -164,11 +167,11 @@ class Naming:
     telling: tuple[Place, ...] = ()
 
     def ids(self, sent: Sent) -> Iterator[str]:
-        """The ids by which a request names it."""
+        """Return the ids by which a request names it."""
         return _texts(self.sent, sent)
 
     def id_in(self, answer: Any) -> str | None:
-        """The id that an answer gives it."""
+        """Return the id that an answer gives it."""
         return next((id for place in self.answered if (id := _text(answer, place.steps))), None)
 
     def state_in(self, answer: Any) -> str | None:
@@ -200,7 +203,7 @@ def _text(value: Any, steps: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Things:
-    """How an interface names its things, in the order in which it lists them."""
+    """How an interface names its things, in the order of its definition."""
 
     namings: Mapping[str, Naming] = field(default_factory=dict)
 
@@ -213,34 +216,34 @@ class Things:
 
     @cached_property
     def states(self) -> frozenset[str]:
-        """The members that tell a state."""
+        """The names of members that hold a state."""
         return frozenset(naming.state.name for naming in self.with_states if naming.state)
 
     @cached_property
     def answered(self) -> frozenset[str]:
-        """The members by which answers give something its id."""
+        """The names of members in which answers return a new id."""
         return frozenset(place.name for naming in self.namings.values() for place in naming.answered)
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """The members that tell elements of a list apart, the best first."""
+        """The names of members that identify elements of a list, the best first."""
         ids = [name for naming in self.namings.values() for name in naming.named]
         return tuple(dict.fromkeys([*ids, *(name for naming in self.namings.values() for name in naming.key)]))
 
     @cached_property
     def identifiers(self) -> frozenset[str]:
-        """The members that hold what a bank calls something. Another bank may call it differently."""
+        """The names of members that hold identifiers chosen by the bank. Another bank may choose differently."""
         return frozenset(name for naming in self.namings.values() for name in naming.named)
 
     @cached_property
     def pages(self) -> frozenset[str]:
-        """The links to pages for people: each bank has its own, and an app only opens them."""
+        """The names of links to pages for people. Each bank has its own pages, and an app only opens them."""
         return frozenset(name for naming in self.namings.values() for name in naming.page)
 
     def ids_about(self, lookup: "Lookup", sent: Sent, name: str) -> Iterator[str]:
-        """The ids of a thing that a request is about, not those that only open to it what it is about.
+        """Return the ids of a thing that is the subject of a request, without ids that only give access to the subject.
 
-        Where nobody says what an operation does, it is about all that its path names.
+        If it is not known what an operation does, its subject is everything that its path names.
         """
         does = lookup.operation.does if lookup.operation else None
         if does is None:
@@ -248,7 +251,7 @@ class Things:
         return _texts(self[name].sent, sent) if name in does.about else iter(())
 
     def find_used_consent(self, lookup: "Lookup", sent: Sent) -> str | None:
-        """The id of the consent that opens to a request what it is about."""
+        """Return the id of the consent that gives a request access to its subject."""
         does = lookup.operation.does if lookup.operation else None
         if does and "consent" in does.about:
             return None
@@ -261,9 +264,9 @@ class Things:
         return tuple(dict.fromkeys(places))
 
     def ids_beside_path(self, sent: Sent) -> tuple[str, ...]:
-        """What stands at each place but those in the path that names something; nothing is an empty text."""
+        """Return the value at each naming place outside of the path; a missing value is an empty text."""
         return tuple([next(_texts((place,), sent), "") for place in self._beside_path])
 
     def has_customer(self, sent: Sent) -> bool:
-        """True if the customer is there while the request is made."""
+        """Return whether the customer is present while the request is made."""
         return any(True for naming in self.namings.values() for _ in _texts(naming.present, sent))

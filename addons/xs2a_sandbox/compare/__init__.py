@@ -1,1 +1,1 @@
-"""Says where two answers, recordings or banks differ, and whether it matters."""
+"""Finds where two answers, recordings or banks differ, and whether that matters."""

@@ -1,5 +1,5 @@
-"""The chains of states that consents, payments, authorisations and baskets went through at a bank, what was answered in
-each, and how long each took: of two recordings, or of one and a bank as it is now.
+"""Compares how consents, payments, authorisations and baskets behave: the chains of their states, the answers in each
+state, and the times. Compares two recordings, or a recording and a bank as it is now.
 """
 
 from collections import defaultdict
@@ -20,8 +20,9 @@ DELETED = "(deleted)"
 
 @dataclass(frozen=True, slots=True)
 class StateVisit:
-    """The time in one state: `seconds` until another was told first, shortest and longest, if any was; `answers` are
-    the statuses of each operation in the meantime.
+    """The time in one state: `seconds` until another was reported, shortest and longest, or None if none was.
+
+    `answers` are the statuses of each operation during that time.
     """
 
     state: str
@@ -38,7 +39,7 @@ class StateVisit:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The states that a number of things went through, one after the other."""
+    """The states that some things went through, in order."""
 
     thing: Thing
     stays: tuple[StateVisit, ...]
@@ -55,8 +56,10 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class BehaviourDifference:
-    """`chain`: one that the other side never shows, told with the most similar that it does. `answer`: in the same
-    state of the same chain an operation is answered otherwise. `then` and `now` are what there is on the two sides.
+    """A difference in behaviour. `then` and `now` describe the two sides.
+
+    `chain`: one side never shows this chain; the most similar one is reported with it. `answer`: in the same state of
+    the same chain an operation has another answer.
     """
 
     kind: Literal["chain", "answer"]
@@ -69,7 +72,7 @@ class BehaviourDifference:
 
 @dataclass(frozen=True, slots=True)
 class BehaviourComparison:
-    """`then` and `now` are what is compared, and the chains of each. `alone` are things that only one side has."""
+    """`then` and `now` name what is compared; the chains of each follow. `alone` are things that only one side has."""
 
     then: str
     now: str
@@ -92,7 +95,7 @@ class _History:
 
 
 def chains(exchanges: Iterable[Exchange], index: Index) -> tuple[Chain, ...]:
-    """The chains that there are, each once, with how many went so."""
+    """Return the different chains, with the number of things that went through each."""
     things = index.interface.things
     authorised = things["consent"].authorised
     lives: dict[tuple[Thing, str], _History] = {}
@@ -143,7 +146,7 @@ def _stay(state: str, number: int, lives: Sequence[_History]) -> StateVisit:
 
 
 def behaviour(then: str, now: str, chains_then: Sequence[Chain], chains_now: Sequence[Chain]) -> BehaviourComparison:
-    """`then` and `now` name what the chains are of."""
+    """Compare chains. `then` and `now` are the names of the two sides."""
     differences: list[BehaviourDifference] = []
     alone: list[Thing] = []
     for thing in THINGS:
@@ -196,7 +199,7 @@ def _find_nearest(states: Sequence[str], others: Iterable[Chain]) -> Chain:
 
 
 def _severity(states: Sequence[str], others: Collection[tuple[str, ...]]) -> Severity:
-    """Low where the one only passes by a state between the same first and last: it may have been asked less often."""
+    """Return `low` if one chain only skips a state of another with the same ends: it may have been read less often."""
     return "low" if any(_skips(states, other) or _skips(other, states) for other in others) else "high"
 
 

@@ -1,4 +1,4 @@
-"""A bank and the sandbox side by side: the same requests to both, and what differs in the answers."""
+"""Compares a bank and the sandbox: sends the same requests to both, and finds the differences in the answers."""
 
 import asyncio
 import uuid
@@ -32,9 +32,9 @@ from xs2a_sandbox.http.target import client_url, split_target
 Side = Literal["recording", "bank", "sandbox"]
 Source = Literal["bank", "sandbox"]
 Against = Literal["sandbox", "recording"]
-"""The side that is held against the bank."""
+"""The side that is compared with the bank."""
 Verdict = Literal["same", "differs", "refused", "not answered", "not comparable"]
-"""`refused`: by both sides, though it was, or is meant to be, answered with a success."""
+"""`refused`: both sides answer with an error, although a success was recorded or is expected."""
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 COMPARED: tuple[Verdict, ...] = ("same", "differs")
@@ -42,8 +42,8 @@ COMPARED: tuple[Verdict, ...] = ("same", "differs")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A request to be sent to both sides. `title` is shown, so it holds nothing of the request itself; `recorded` is
-    the exchange it is taken from, if any, and `expected` the status that it had, or is meant to have.
+    """A request to both sides. `title` is shown, so it contains no data of the request; `recorded` is the exchange it
+    comes from, if any, and `expected` the status that it had or should have.
     """
 
     title: str
@@ -54,11 +54,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One request and what came of it. The entries hold secrets: what is shown of them is `report.py`'s business.
+    """A request and its result. The exchanges contain secrets: `report.py` decides what is shown.
 
-    `sandbox` is the recorded exchange where the recording is held against the bank. `masked` are differences that do
-    not count, each with its reason. `trouble` is why it could not be compared, `remark` what else there is to know.
-    `moved` is what was done so that the sandbox keeps step with the bank.
+    `sandbox` is the recorded exchange if the recording is compared with the bank. `masked` are differences that do not
+    count, each with its reason. `trouble` is why there is no comparison, `remark` further information. `moved` is the
+    state change that the sandbox made to follow the bank.
     """
 
     title: str
@@ -74,14 +74,14 @@ class Compared:
 
     @staticmethod
     def from_failure(title: str, operation: str | None, error: Exception) -> "Compared":
-        """The outcome of a request that one side did not answer, or not so that it can be compared."""
+        """Return the result for a request without an answer from one side, or with one that cannot be compared."""
         verdict: Verdict = "not answered" if isinstance(error, BankError | InvalidResponse) else "not comparable"
         return Compared(title, operation, verdict, trouble=reason(error))
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`skipped` are the titles of writes that the bank was spared; the rules are those that were of no use."""
+    """`skipped` are the titles of writes that were not sent to the bank; the rules are those without effect."""
 
     compared: tuple[Compared, ...]
     skipped: tuple[str, ...] = ()
@@ -91,7 +91,9 @@ class Result:
 
 @dataclass(eq=False, repr=False)
 class Comparison:
-    """Remembers what each side calls things. Without a `bank` the recorded answers stand for it.
+    """Compares step by step and remembers the ids of things on each side.
+
+    Without a `bank` the recorded answers replace it.
 
     Answers one of two questions: is the sandbox wrong, or, `against` the recording, has the bank changed? `follow` lets
     the sandbox keep step with the bank; the `payment_user` is waited for. `noise_reads`: how often more a read is sent
@@ -130,7 +132,7 @@ class Comparison:
     def on_journey(
         self, counterparts: Counterparts, states: BankStates, sandbox: SandboxSide, bank: Ask
     ) -> "Comparison":
-        """One of its own for what some other client of both sides calls things, and has made of them."""
+        """Return a copy for the ids and states of another client of both sides."""
         other = copy(self)
         other._between, other._states, other.bank = counterparts, states, bank
         other.sandbox, other.follow = sandbox.ask, sandbox.follow
@@ -139,7 +141,7 @@ class Comparison:
     async def play(
         self, steps: Sequence[Step], progress: Callable[[int, int], None] = lambda done, count: None
     ) -> Result:
-        """All of them, in order; `progress` is told how many are done, of how many."""
+        """Run all steps in order. Calls `progress` with the number of finished steps and of all steps."""
         compared: dict[int, Compared] = {}
         skipped = []
         visits = payment_user.visits([step.recorded for step in steps], self._index) if self.payment_user else {}
@@ -156,7 +158,7 @@ class Comparison:
         return Result(tuple(compared.values()), tuple(skipped), self.ignoring.unused, self.ignoring.lapsed)
 
     async def step(self, step: Step) -> Compared:
-        """Asks both sides; or only the sandbox, when the recorded answer stands for the bank's."""
+        """Ask both sides; only the sandbox if the recorded answer replaces the bank's."""
         operation = self._operation(step.request)
         try:
             if self.bank is None or self.against == "recording":
@@ -181,10 +183,12 @@ class Comparison:
     async def beside(
         self, request: Request, answer: Response, source: Source, worker: Executor | None = None, moves: int = 0
     ) -> Compared | None:
-        """One side has answered a client already: asks the other and compares. None for a write that it is spared.
+        """Compare an answer that a client has got with that of the other side.
 
-        `moves` is how often the sandbox had been moved when it answered: a read of before is asked once more.
-        Raises nothing, like `step`; `answer` must be held as a whole. It is compared in a thread, of `worker` if given:
+        Returns None for a write that is not sent.
+
+        `moves` is how often the sandbox had followed the bank when it answered; an older read is repeated. Never
+        raises, like `step`; `answer` must be complete. The comparison runs in a thread, of `worker` if given, because
         large answers take seconds.
         """
         operation = self._operation(request)
@@ -213,7 +217,7 @@ class Comparison:
     # Asking
 
     async def _await_payment_user(self, made: Compared | None) -> str | None:
-        """Waits for who has to act on what was made; the remark is why that has not helped."""
+        """Wait for the payment user to act on what was made. Returns a remark if that did not help."""
         if self.bank and self.payment_user and made and made.bank and made.bank.status < 300:
             return await self.payment_user.act(self.bank, made.bank, self._index)
         return None
@@ -224,7 +228,7 @@ class Comparison:
     async def _ask_sandbox(
         self, request: Request, written: Side, bank: LoadedAnswer
     ) -> tuple[Move | None, LoadedAnswer]:
-        """The sandbox's answer, once it is where the bank says that it is."""
+        """Return the sandbox's answer, after it has followed the bank's state."""
         if written == "bank":
             request = self._between.to_right(request)
         elif written == "recording":
@@ -234,7 +238,7 @@ class Comparison:
         return moved, await loaded_answer.ask(self.sandbox, request, self.sandbox_url)
 
     async def _keep_step(self, request: Request, bank: LoadedAnswer) -> Move | None:
-        """Lets the sandbox, which is or was asked `request`, follow what the bank's answer says."""
+        """Let the sandbox, which gets or got `request`, follow the state in the bank's answer."""
         exchange = bank.exchange
         asked = Asked.in_exchange(self._index, exchange)
         state = self._states.detect_change(asked, exchange, bank.content)
@@ -260,7 +264,7 @@ class Comparison:
         return answer, await self._again(self.bank, request)
 
     async def _again(self, bank: Ask, request: Request) -> list[LoadedAnswer]:
-        """The same read once more, or several times: what differs then is noise."""
+        """Repeat a read one or more times: whatever differs between the answers is noise."""
         if not self._is_read(request):
             return []
         again: list[LoadedAnswer] = []
@@ -273,7 +277,7 @@ class Comparison:
         return again
 
     def _learn(self, recorded: Exchange, answer: LoadedAnswer, counterparts: Counterparts) -> None:
-        """Takes the identifiers of what was recorded and of what is answered now for counterparts."""
+        """Learn that the ids in the recorded answer and in the current one mean the same."""
         if recorded.cut or max(recorded.status, answer.response.status) >= 300:
             return
         then = loaded_answer.load_recorded(recorded)
@@ -293,7 +297,7 @@ class Comparison:
         return self._lookup(request).is_read(request.method)
 
     def _makes(self, exchange: Exchange) -> bool:
-        """True if what is answered names what the request has made."""
+        """Return whether the answer names what the request has created."""
         operation = self._operation(exchange)
         return operation.does.verb == "create" if operation and operation.does else exchange.method == "POST"
 
@@ -312,7 +316,8 @@ class Comparison:
         silent = self.interface.silent
         # A bank that does not speak the dialect is not judged by its schemas.
         drift = self._undeclared if silent and (operation is None or operation.id in silent) else self._drift
-        # What breaks the schema in one read only is no noise: the read that does is the one that is judged.
+        # A violation of the schema in only one read is not noise: the read with the violation is the one that is
+        # judged.
         usable = [read for read in again if read.response.status == bank.response.status]
         reads = [bank, *usable]
         bank = max(reads, key=lambda read: len(drift.breaches(operation, read, sandbox))) if usable else bank
@@ -321,7 +326,7 @@ class Comparison:
         differences = self._without_replaced(contrast.answers(*both), bank, sandbox)
         differences = drift.mark(differences, operation, bank, sandbox)
         if self.against == "recording":
-            # What breaks the schema now as it did then has not moved.
+            # A violation that was already in the recording is not a change.
             differences = [difference for difference in differences if difference.kind != "drift"]
         schema = drift.schema(operation, bank, sandbox) if differences else None
         noise = Noise(
@@ -334,7 +339,7 @@ class Comparison:
                 raw = replace(raw, kind="state", means=None)
             difference = self._consequences.weigh(raw, bank, sandbox, schema)
             difference = self.ignoring.weigh(difference, _id(operation))
-            # What no schema lists has no form that it could break by changing.
+            # A member that no schema lists has no type that could be violated.
             breaks = difference.drift and difference.means != "unlisted-member"
             why = None if breaks else noise.reason(difference, self._between.twin)
             if why := why or self.ignoring.reason(difference, _id(operation)):
@@ -352,9 +357,7 @@ class Comparison:
     def _without_replaced(
         self, differences: list[Difference], bank: LoadedAnswer, sandbox: LoadedAnswer
     ) -> list[Difference]:
-        """The differences but for those of redaction: where a pseudonym of what the bank says is said, and where a
-        recording lacks the header that redaction leaves out.
-        """
+        """Return the differences without those that redaction causes: pseudonyms, and removed headers."""
         if self.redact is None or not any(
             difference.header or difference.kind in _OF_TEXTS for difference in differences
         ):
@@ -385,7 +388,7 @@ def _id(operation: Operation | None) -> str | None:
 
 
 def reason(error: Exception) -> str:
-    """The reason, without a word of the exchange."""
+    """Return the reason, without any data of the exchange."""
     if isinstance(error, InvalidResponse):
         return "the bank's answer is no valid HTTP"
     if isinstance(error, BankError):

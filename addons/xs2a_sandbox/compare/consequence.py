@@ -1,4 +1,4 @@
-"""Tells what a difference does to an app that passes here: by what stands there, and what the interface declares."""
+"""Determines the consequence of a difference for an app, from the values and from what the interface declares."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,7 @@ _ABSENT: Any = object()
 
 
 class Consequences:
-    """Weighs differences by the error codes of one interface, and by what its schemas say of a place."""
+    """Weighs differences by the error codes of an interface, and by its schemas."""
 
     def __init__(self, interface: Interface) -> None:
         self._identifiers = interface.things.identifiers
@@ -23,7 +23,7 @@ class Consequences:
     def weigh(
         self, difference: Difference, bank: LoadedAnswer, sandbox: LoadedAnswer, schema: Schema | None
     ) -> Difference:
-        """The difference, with its consequence. `schema` is that of the bank's answer."""
+        """Return the difference with its consequence. `schema` is that of the bank's answer."""
         if difference.header is not None:
             mine, theirs = (side.exchange.answer_headers.get(difference.header) for side in (bank, sandbox))
             is_count = difference.kind == "header-changed" and number(mine) is not None and number(theirs) is not None
@@ -70,7 +70,7 @@ class Consequences:
 
 
 def _judge_declared(nodes: list[Node]) -> Consequence | None:
-    """The consequence of another value of those that the schema lists, or has by their format."""
+    """Return the consequence if the schema lists the possible values, or restricts them by a format."""
     if any("enum" in node.schema or "const" in node.schema for node in nodes):
         return "known-enum"
     return "other-currency" if any(node.schema.get("format") == "currency" for node in nodes) else None
@@ -85,5 +85,5 @@ def _name(place: Pointer) -> str | None:
 
 
 def _is_link(place: Pointer, value: Any) -> bool:
-    """True for a link of HAL, and for its address."""
+    """Return whether it is a HAL link or its address."""
     return (isinstance(value, dict) and "href" in value) or (isinstance(value, str) and _name(place) == "href")

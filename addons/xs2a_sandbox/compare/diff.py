@@ -1,4 +1,4 @@
-"""Compares two answers: returns everything in which they differ, each once, at its place."""
+"""Compares two answers and returns every difference, once, at its place."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -19,25 +19,25 @@ from xs2a_sandbox.http import Response, body
 from xs2a_sandbox.http.body import Content
 
 _MOST_LOOKED_AT = 2500
-"""Elements against elements whose likeness is looked at; what is more is paired by position."""
+"""The most pairs of elements whose similarity is computed. Above that, elements are paired by position."""
 
 _MOST_PAIRED = 250_000
-"""Elements against elements that are looked for at other positions at all."""
+"""The most pairs of elements for which other positions are considered at all."""
 
 _ALIKE = 0.75
-"""How much of two elements must agree for them to be one that has moved, or whose key has changed."""
+"""The similarity from which on two elements are considered the same, moved or with another key."""
 
 _STAYED = 0.25
-"""The likeness that being at the same position counts for."""
+"""The bonus on similarity for elements at the same position."""
 
 Pair = tuple[int, int]
 Likeness = Callable[[Any, Any], float]
-"""From 0 to 1."""
+"""A similarity from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayAlignment:
-    """Positions (in the bank's array, in the sandbox's); `by` is the member that told the elements apart."""
+    """Pairs of positions (in the bank's array, in the sandbox's). `by` is the member that identified the elements."""
 
     pairs: tuple[Pair, ...]
     bank_only: tuple[int, ...]
@@ -53,9 +53,11 @@ class ArrayAlignment:
 def by_key(
     bank: Sequence[Any], sandbox: Sequence[Any], keys: Sequence[str], twin: Callable[[str], str], likeness: Likeness
 ) -> ArrayAlignment | None:
-    """None unless every element of both has a key of its own, and some element is on both sides.
+    """Pair elements by a key.
 
-    `keys` are the members that may be one, the best first; `twin` is what the sandbox calls what the bank calls so.
+    Returns None unless all elements of both have a unique key, and some key is on both sides.
+
+    `keys` are possible members, the best first; `twin` returns the sandbox's id for the bank's.
     """
     for key in keys:
         mine, theirs = _find_keys(bank, key), _find_keys(sandbox, key)
@@ -73,9 +75,9 @@ def by_likeness(
     canonical: Callable[[Any, bool], bytes],
     likeness: Likeness,
 ) -> ArrayAlignment:
-    """Equal elements first, those that have moved included; then, between them, those that are most alike.
+    """Pair equal elements first, including moved ones, then the most similar ones between them.
 
-    `canonical` is equal for elements without a difference; its second argument says whether the bank speaks.
+    `canonical` returns equal values for elements without a difference; its second argument is true for the bank's.
     """
     if len(bank) * len(sandbox) > _MOST_PAIRED:
         return by_position(bank, sandbox)
@@ -132,13 +134,13 @@ def _pair_equal(anchors: Sequence[Pair], mine: Sequence[bytes], theirs: Sequence
 def _in_order(
     left: Sequence[int], right: Sequence[int], bank: Sequence[Any], sandbox: Sequence[Any], likeness: Likeness
 ) -> list[Pair]:
-    """The pairs that are most alike in sum and do not cross."""
+    """Return the pairs with the greatest total similarity that do not cross."""
     if not left or not right:
         return []
     if len(left) == len(right) == 1 or len(left) * len(right) > _MOST_LOOKED_AT:
         return list(zip(left, right, strict=False))
     best = [[0.0] * (len(right) + 1) for _ in range(len(left) + 1)]
-    # A little more than nothing, so that unlike elements at the same place are a pair too.
+    # Slightly more than zero, so that different elements at the same place are a pair, too.
     score = [[likeness(bank[i], sandbox[j]) + 0.01 for j in right] for i in left]
     for i in reversed(range(len(left))):
         for j in reversed(range(len(right))):
@@ -156,13 +158,13 @@ def _in_order(
 
 
 def _pair_moved(pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[Any], likeness: Likeness) -> list[Pair]:
-    """Pairs of those that have none and are much alike."""
+    """Pair the remaining elements that are very similar."""
     left, right = _find_unpaired(pairs, bank, sandbox)
     if len(left) * len(right) > _MOST_LOOKED_AT:
         return []
     moved = []
     for i in left:
-        # What is at the same position still need not be as much alike.
+        # Elements at the same position need less similarity.
         scores = [(likeness(bank[i], sandbox[j]) + (_STAYED if i == j else 0.0), -j) for j in right]
         score, position = max(scores, default=(0.0, 0))
         if score >= _ALIKE:
@@ -172,7 +174,7 @@ def _pair_moved(pairs: Sequence[Pair], bank: Sequence[Any], sandbox: Sequence[An
 
 
 MAX_DEPTH = 100
-"""Nesting that is looked into; what is deeper is compared as a whole."""
+"""The deepest nesting that is compared in detail. Deeper values are compared as a whole."""
 
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _ABSENT: Any = object()
@@ -181,33 +183,36 @@ _encode = msgspec.json.Encoder(order="sorted", decimal_format="string").encode
 
 
 class Identity(Protocol):
-    """Knows what is the same under different names; `things` are how the interface names what it is about."""
+    """Knows which ids mean the same on both sides. `things` is how the interface names its things."""
 
     things: Things
 
     def is_same(self, name: str, bank: str, sandbox: str, learn: bool) -> bool:
-        """True if two texts that differ say the same in a member (or header) of this name; `learn` that they do."""
+        """Return whether two different texts mean the same in a member (or header) of this name.
+
+        With `learn`, remember it.
+        """
         ...
 
     def confirm(self, identifier: str) -> None:
-        """Both sides call something so."""
+        """Note that both sides have the same id for something."""
         ...
 
     def twin(self, bank: str) -> str:
-        """The sandbox's name for it; the same text where that is not known."""
+        """Return the sandbox's id for the bank's, or the same text if it is unknown."""
         ...
 
     def is_known(self, identifier: str) -> bool:
-        """True for a name of one of the sides that has a counterpart."""
+        """Return whether one of the sides has this id and a counterpart is known."""
         ...
 
     def learn_created(self, left: Any, right: Any) -> None:
-        """Learns the names of what both sides have just made, from the bodies of their answers."""
+        """Learn the ids of what both sides have just created, from the bodies of their answers."""
         ...
 
 
 class Exact:
-    """Tells two answers of one bank apart: nothing has two names."""
+    """For two answers of one bank: different ids never mean the same."""
 
     def __init__(self, things: Things | None = None) -> None:
         self.things = things or default_things()
@@ -229,13 +234,14 @@ class Exact:
 
 
 def contrast(bank: Response, sandbox: Response, identity: Identity, headers: Collection[str] = ()) -> list[Difference]:
-    """`headers` are lower-case names of the headers that the interface has, beside those that all have."""
+    """Return the differences of two answers. `headers` are lower-case names of further headers in the interface."""
     return AnswerDiff(identity, headers).answers(bank, body.read(bank.body), sandbox, body.read(sandbox.body))
 
 
 class AnswerDiff:
-    """Compares answers. Without `learn` nothing new is learned of what is the same; what was answered to a request that
-    `makes` something names what is new.
+    """Compares answers. Without `learn` no new ids are learned.
+
+    If the request `makes` something, new ids in the answers are counterparts.
     """
 
     def __init__(
@@ -263,7 +269,7 @@ class AnswerDiff:
         return self._differences
 
     def values(self, bank: Any, sandbox: Any, name: str = "") -> list[Difference]:
-        """The differences of two JSON values, which stand in a member of this name."""
+        """Return the differences of two JSON values in a member of this name."""
         self._differences = []
         self._value(bank, sandbox, name, None, 0)
         return self._differences
@@ -355,7 +361,7 @@ class AnswerDiff:
             if len(bank) != len(sandbox):
                 self._add("length", here)
                 return
-            # What is like nothing on the other side has come in place of something.
+            # Elements without a similar one on the other side replace each other.
             for i, j in zip(aligned.bank_only, aligned.sandbox_only, strict=True):
                 self._value(bank[i], sandbox[j], name, (here, i, j), depth)
             return
@@ -368,7 +374,8 @@ class AnswerDiff:
         if not bank or not sandbox:
             return by_position(bank, sandbox)
         if not self._learn:
-            # Only a glance, at every level of nested arrays: looking for the best pairs there would never end.
+            # Only a quick comparison at every level of nested arrays: searching for the best pairs there would never
+            # end.
             keyed = by_key(bank, sandbox, self._identity.things.keys, self._identity.twin, lambda mine, theirs: 0.0)
             return keyed or by_position(bank, sandbox)
         glance = AnswerDiff(self._identity, learn=False)
@@ -386,7 +393,7 @@ class AnswerDiff:
         return by_likeness(bank, sandbox, lambda e, banks: self._canonicalise(e, name, banks), likeness)
 
     def _canonicalise(self, element: Any, name: str, banks: bool) -> bytes:
-        """Equal for elements that hardly differ: identifiers as the sandbox writes them, unknown UUIDs all the same."""
+        """Return the same bytes for nearly equal elements: with the sandbox's ids, and without unknown UUIDs."""
 
         def simplify(value: Any, name: str, depth: int) -> Any:
             if depth > MAX_DEPTH:
@@ -406,12 +413,12 @@ class AnswerDiff:
         simple = simplify(element, name, 0)
         try:
             return _encode(simple)
-        except ValueError:  # half a surrogate pair
+        except ValueError:  # a lone surrogate
             return repr(simple).encode("utf-8", "surrogatepass")
 
 
 _Here = tuple["_Here", str | int, str | int] | None
-"""A place, from inside to outside: (what it is in, the step on the bank's side, the step on the sandbox's)."""
+"""A place, from inside to outside: (its parent, the step on the bank's side, the step on the sandbox's)."""
 
 
 def _pointers(here: _Here) -> tuple[Pointer, Pointer]:
@@ -425,7 +432,7 @@ def _pointers(here: _Here) -> tuple[Pointer, Pointer]:
 
 
 def _are_comparable(bank: Content, sandbox: Content) -> bool:
-    """Unless both are JSON of different shapes, by the names of their members, or only one is anything."""
+    """Return False if both are JSON objects with mostly different members, or if one of them is empty."""
     if type(bank.value) is not dict or type(sandbox.value) is not dict:
         return bank.kind == sandbox.kind or "nothing" not in (bank.kind, sandbox.kind)
     every = bank.value.keys() | sandbox.value.keys()
@@ -442,7 +449,7 @@ def _format(text: str) -> str | None:
 
 
 def _are_equal(bank: Any, sandbox: Any) -> bool:
-    """Compares what is too deep to be looked into."""
+    """Compare values that are nested too deep for a detailed comparison."""
     try:
         return _encode(bank) == _encode(sandbox)
     except (RecursionError, ValueError, TypeError):
@@ -450,7 +457,7 @@ def _are_equal(bank: Any, sandbox: Any) -> bool:
 
 
 def _size(value: Any, sizes: dict[int, int], depth: int = 0) -> int:
-    """The number of scalars that say something; at least 1."""
+    """Return the number of scalars that are not null, at least 1."""
     if depth > MAX_DEPTH or type(value) not in (dict, list):
         return 1
     if (size := sizes.get(id(value))) is None:

@@ -1,4 +1,4 @@
-"""One difference between a bank's answer and the sandbox's: what kind it is, where, and whether it matters."""
+"""A difference between a bank's answer and the sandbox's: its kind, its place, and its severity."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ Consequence = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """A row of the table: `reason` is told in the documents."""
+    """A row of the table. `reason` is shown in the documentation."""
 
     severity: Severity
     reason: str
@@ -103,7 +103,7 @@ WEIGHTS: dict[Consequence, Weight] = {
                                " and the schema is wrong."),
     "header": Weight("low", "A header without an effect on clients."),
 }  # fmt: skip
-"""The one table of what differences do to an app, the worst first."""
+"""The effects of differences on an app, the worst first."""
 
 _USUAL: dict[Kind, Consequence] = {
     "status": "status",
@@ -120,19 +120,19 @@ _USUAL: dict[Kind, Consequence] = {
     "drift": "schema",
     "state": "state",
 }
-"""Where nothing is known of the place."""
+"""The default consequences, if nothing is known about the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The bank is right: *missing* is what it says and the sandbox does not, *extra* the other way round.
+    """The bank is right: *missing* means that only the bank has it, *extra* that only the sandbox has it.
 
-    It holds no value of an answer, only where to look: reports look into redacted answers. `place` is on the sandbox's
-    side, `bank_place` on the bank's; a missing element stands at its place in the bank's array on both. `header` is
-    the header's name as its sender writes it, and `named` says whether the interface names that header. `by` is the
-    member by which the elements of an array were told apart, and `key` its value there. `drift`: how the bank's answer
-    breaks the interface's own schema, and `drift_place` where in it if not at `bank_place`. `means` is what it does to
-    an app, if more is known than the kind, and `weighed` the severity that the user gives it.
+    It contains no values, only places: reports read redacted answers. `place` is on the sandbox's side, `bank_place` on
+    the bank's; a missing element has its place in the bank's array on both. `header` is the name as its sender writes
+    it, and `named` says whether the interface names that header. `by` is the member that identified the elements of an
+    array, and `key` its value. `drift` describes how the bank's answer violates the interface's own schema, and
+    `drift_place` is the place if it is not `bank_place`. `means` is the effect on an app, if more is known than the
+    kind, and `weighed` is the severity that the user has set.
     """
 
     kind: Kind
@@ -159,7 +159,10 @@ class Difference:
 
     @property
     def where(self) -> str:
-        """`status`, `header Location`, or a JSON Pointer in the sandbox's answer; the empty one is the whole body."""
+        """`status`, `header Location`, or a JSON Pointer into the sandbox's answer.
+
+        An empty pointer is the whole body.
+        """
         if self.kind == "status":
             return "status"
         return f"header {self.header}" if self.header else pointer_text(self.place)
@@ -170,11 +173,11 @@ def is_at_least(severity: Severity, floor: Severity) -> bool:
 
 
 ACTED_ON = frozenset("allow aspsp-sca-approach content-type link location retry-after www-authenticate".split())
-"""Names of headers that clients act on, in every interface of this kind."""
+"""The headers that affect clients, in every interface of this kind."""
 
 
 def collect_headers(headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """Returns by lower-case name the name as written, and all its values in one."""
+    """Return the headers by lower-case name, with the name as written and all values joined."""
     fields: dict[str, tuple[str, str]] = {}
     for written, value in headers:
         if not counts(written):
@@ -186,7 +189,7 @@ def collect_headers(headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, 
 
 
 def _media_type(text: str) -> str:
-    """One of several spellings. JSON is UTF-8 whatever its charset says."""
+    """Normalise the spelling of a media type. JSON is UTF-8, whatever its charset says."""
     kind, parameters = split_parameters(text.lower())
     if is_json(kind):
         parameters.pop("charset", None)

@@ -1,4 +1,4 @@
-"""Identifiers of the same thing on two sides: learned from paired answers, put into the requests that follow."""
+"""Ids of the same thing on two sides: learned from pairs of answers, and inserted into later requests."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -17,18 +17,18 @@ _DELIMITERS = re.compile(r"([/?&=#:;,\s\"'()<>]+)")
 _QUERY_NAME = re.compile(r"(?:.*[_-])?id|.*I[dD]")
 _SESSION = re.compile(r"^/s/[A-Za-z0-9._-]{1,64}(?=/)")
 _UNMISTAKABLE = 6
-"""Characters from which a text cannot be an identifier by accident, wherever it stands."""
+"""The length from which a text cannot be an id by accident, anywhere in a request."""
 _FREE_TEXT = frozenset("authorization digest signature".split())
 _MOST = 100_000
 _MOST_ADDRESSES = 20
 
 
 class Counterparts:
-    """Pairs of identifiers. A side's `base` is the URL that its own absolute links begin with. `things` are how the
-    interface names what it is about; the bundled dialect's unless others are given.
+    """Pairs of ids. `base` of a side is the URL with which its own absolute links begin. `things` is how the interface
+    names its things, by default that of the bundled dialect.
 
-    An identifier, be it a UUID, keeps its counterpart, unless `learn_created` says that there is a new one. `on_learn`
-    is told of each pair.
+    An id keeps its counterpart, unless `learn_created` says that there is a new one. `on_learn` is called for each
+    pair.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Counterparts:
         self._on_learn = on_learn
 
     def is_also_at(self, right_base: str) -> None:
-        """Adds another address of the right side: its links name the host that it was asked at."""
+        """Add another address of the right side, because its links contain the host of the request."""
         if right_base not in self._right_bases:
             self._right_bases.append(right_base)
             del self._right_bases[1:-_MOST_ADDRESSES]
@@ -57,7 +57,7 @@ class Counterparts:
             self._on_learn(left, right)
 
     def adopt(self, left: str, right: str) -> None:
-        """Takes over a pair that was learned elsewhere."""
+        """Add a pair that was learned elsewhere."""
         if len(self._to_right) >= _MOST:
             oldest = next(iter(self._to_right))
             self._to_left.pop(self._to_right.pop(oldest), None)
@@ -65,9 +65,9 @@ class Counterparts:
         self._to_left[right] = left
 
     def learn_created(self, left: Any, right: Any) -> None:
-        """Learns what the two sides call the thing that each of them has just made, from what it says of it.
+        """Learn the ids of what each side has just created, from their answers.
 
-        A bank gives a name of its own to each; the sandbox may answer with what is there already.
+        A bank creates a new id each time; the sandbox may return an existing thing.
         """
         if isinstance(left, dict) and isinstance(right, dict):
             for name, mine in left.items():
@@ -77,7 +77,7 @@ class Counterparts:
                 if mine != theirs and (mine not in self._to_right or theirs not in self._to_left):
                     self.learn(mine, theirs)
 
-    # Identity, as `contrast` asks for it: the left side is the bank.
+    # Methods of Identity, for `contrast`: the left side is the bank.
 
     def is_same(self, name: str, bank: str, sandbox: str, learn: bool = True) -> bool:
         if self._to_right.get(bank) == sandbox:
@@ -97,7 +97,7 @@ class Counterparts:
         return identifier in self._to_right or identifier in self._to_left
 
     def _is_identifier(self, name: str, bank: str, sandbox: str) -> bool:
-        """True for members that hold what a side calls something; UUIDs are that wherever the name says so."""
+        """Return whether the member contains an id; UUIDs count wherever the name suggests it."""
         is_id = _QUERY_NAME.fullmatch(name) is not None and is_uuid(bank) and is_uuid(sandbox)
         return name in self.things.identifiers or is_id
 
@@ -110,12 +110,12 @@ class Counterparts:
         return True
 
     def _text(self, left: str, right: str, learn: bool) -> bool:
-        """Links whose segments are counterparts, and sentences that mention such."""
+        """Return whether texts are equal except for counterparts: links, and sentences that contain ids."""
         right_base = next((base for base in self._right_bases if _own(right, base) != right), self._right_bases[0])
         mine, theirs = _own(left, self._left_base), _own(right, right_base)
         if mine == theirs or self._are_alike(mine, theirs, learn):
             return True
-        # What only one side sees as its own may lead to the same third for both.
+        # A link that is relative on one side only may still lead to the same third address on both.
         left, right = (
             base + own if own != text else text
             for text, own, base in ((left, mine, self._left_base), (right, theirs, right_base))
@@ -146,7 +146,7 @@ class Counterparts:
     # Requests
 
     def to_right(self, request: Request) -> Request:
-        """The same request, as the right side understands it."""
+        """Return the request with the ids of the right side."""
         return _rewrite(request, self._to_right, self.things.identifiers)
 
     def to_left(self, request: Request) -> Request:
@@ -154,7 +154,7 @@ class Counterparts:
 
 
 def names_in(request: Request, things: Things) -> Iterator[str]:
-    """All that a request may name in its path, query and header fields, and the identifiers in its body."""
+    """Yield everything that may be an id: segments, query values, header values, and ids in the body."""
     yield from path_names_in(request)
     yield from identifiers_in(body.read(request.body).value, things)
     yield from (value for _, value in parse_qsl(request.target.partition("?")[2]))
@@ -162,12 +162,12 @@ def names_in(request: Request, things: Things) -> Iterator[str]:
 
 
 def path_names_in(request: Request) -> Iterator[str]:
-    """The segments of its path."""
+    """Yield the segments of its path."""
     yield from map(unquote, request.target.partition("?")[0].split("/"))
 
 
 def identifiers_in(value: Any, things: Things) -> Iterator[str]:
-    """The identifiers that a body gives, wherever in it."""
+    """Yield the ids anywhere in a body."""
     waiting = [value]
     while waiting:
         part = waiting.pop()
@@ -179,14 +179,14 @@ def identifiers_in(value: Any, things: Things) -> Iterator[str]:
 
 
 def _own(text: str, base: str) -> str:
-    """The link without the beginning that says only where this side is, and in which session."""
+    """Return the link without the base URL of this side and its session."""
     if base and text.startswith(base) and text[len(base) : len(base) + 1] in ("", "/", "?"):
         return _SESSION.sub("", text[len(base) :], count=1) or "/"
     return text
 
 
 def _elsewhere(one: str, other: str) -> bool:
-    """True if two addresses are at different places of the web."""
+    """Return whether two URLs have different hosts."""
     try:
         mine, theirs = urlsplit(one), urlsplit(other)
     except ValueError:
@@ -195,7 +195,7 @@ def _elsewhere(one: str, other: str) -> bool:
 
 
 def _names_something(parts: list[str], position: int) -> bool:
-    """True if a piece of a link is an identifier: a path segment with a digit, or a query value whose name says so."""
+    """Return whether a piece of a link is an id: a path segment with a digit, or a query value named like one."""
     before = parts[position - 1] if position else ""
     if "=" in before:
         return _QUERY_NAME.fullmatch(parts[position - 2]) is not None
@@ -225,7 +225,7 @@ def _rewrite(request: Request, names: Mapping[str, str], identifiers: Collection
 
 
 def _encode(text: str, put: Callable[[str], str]) -> str:
-    """A percent-encoded text, left as it was written where nothing is put into it."""
+    """Return a percent-encoded text with ids replaced; unchanged if nothing is replaced."""
     plain = unquote(text)
     changed = put(plain)
     return text if changed == plain else quote(changed, safe="")

@@ -1,4 +1,4 @@
-"""An answer as it is compared: whole, unpacked, and read."""
+"""An answer ready for comparison: complete, decoded and parsed."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ Ask = Callable[[Request], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class LoadedAnswer:
-    """`exchange` is as it would be recorded."""
+    """`exchange` is in the form of a recording."""
 
     exchange: Exchange
     response: Response
@@ -32,7 +32,7 @@ async def ask(ask: Ask, request: Request, url: str) -> LoadedAnswer:
 
 
 async def _read_whole(response: Response) -> Response:
-    """Raises ValueError for an answer that is too large to be held."""
+    """Read the rest of an answer. Raises ValueError if it is too large."""
     rest = response.rest
     pieces, size = [response.body], len(response.body)
     if rest is not None:
@@ -48,7 +48,7 @@ async def _read_whole(response: Response) -> Response:
 
 
 def take(request: Request, response: Response, url: str, milliseconds: float) -> LoadedAnswer:
-    """Raises ValueError for a body that cannot be unpacked."""
+    """Decode and parse an answer. Raises ValueError if its body cannot be decoded."""
     if (body := decode(Headers(response.headers), response.body)) is None:
         raise ValueError("its Content-Encoding cannot be undone, or its body is too large")
     if body is not response.body:
@@ -58,7 +58,7 @@ def take(request: Request, response: Response, url: str, milliseconds: float) ->
 
 
 def load_recorded(exchange: Exchange) -> LoadedAnswer:
-    """Raises ValueError or InvalidResponse for what no bank can have answered."""
+    """Load a recorded answer. Raises ValueError or InvalidResponse if it is incomplete or invalid."""
     if exchange.cut:
         raise ValueError("the recording holds only a part of the bank's answer")
     return LoadedAnswer(exchange, exchange.response, content.read(exchange.answer_body))

@@ -1,6 +1,4 @@
-"""Rules that say which differences do not matter, or how much, and why. Their paths are exact: `*` is one step, nothing
-is more.
-"""
+"""Rules that ignore differences or set their severity, with a reason. Their paths are exact: `*` matches one step."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +20,9 @@ ANY = "*"
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """Ignores what fits all that it says, or gives it a severity.
+    """Ignores differences that match all its conditions, or sets their severity.
 
-    `until` is the last day that it holds; `place` is where it is written.
+    `until` is its last day; `place` is where it is written.
     """
 
     why: str
@@ -54,7 +52,7 @@ class IgnoreRule:
 
 
 class Ignoring:
-    """The rules as of a day, and which of them were of use."""
+    """The rules that apply on a day, and which of them have had an effect."""
 
     def __init__(self, rules: Sequence[IgnoreRule] = (), today: date | None = None) -> None:
         self.lapsed = tuple(r for r in rules if today and r.until and r.until < today)
@@ -66,12 +64,12 @@ class Ignoring:
         return rule.why if rule else None
 
     def weigh(self, difference: Difference, operation: str | None) -> Difference:
-        """The difference with the severity that the user gives it, if any."""
+        """Return the difference with the severity that the user has set, if any."""
         rule = self._rule(difference, operation, weighs=True)
         return replace(difference, weighed=rule.severity) if rule else difference
 
     def _rule(self, difference: Difference, operation: str | None, *, weighs: bool) -> IgnoreRule | None:
-        """The first that fits."""
+        """Return the first rule that matches."""
         rules = (rule for rule in self._rules if (rule.severity is not None) is weighs)
         rule = next((rule for rule in rules if rule.fits(difference, operation)), None)
         if rule:
@@ -84,7 +82,7 @@ class Ignoring:
 
 
 def read(files: Sequence[Path]) -> list[IgnoreRule]:
-    """Raises `Unreadable` with every problem of every file."""
+    """Read rules. Raises Unreadable with every problem of every file."""
     rules: list[IgnoreRule] = []
     problems: list[Problem] = []
     for file in files:
@@ -149,14 +147,16 @@ _MASKS: dict[Kind, tuple[frozenset[Kind], str]] = {
     "header-missing": (_HEADERS, "the bank sends this header in some reads only"),
     "header-extra": (_HEADERS, "the bank sends this header in some reads only"),
 }
-"""Differences that one between two answers of the bank hides at the same place, never more than that place itself; and
-why."""
+"""The kinds of differences that a kind between two answers of the bank hides at the same place, and the reason.
+
+Nothing is hidden beyond that place.
+"""
 
 _Place = str | Pointer | tuple[Pointer, str | None, str]
 
 
 class Noise:
-    """Learned from one request that was sent several times, and answered with the same status."""
+    """Learned from a request that was sent several times and answered with the same status."""
 
     def __init__(
         self,
@@ -168,12 +168,12 @@ class Noise:
         self._habits: dict[_Place, list[Kind]] = {}
         for other in others:
             for change in contrast(first, other, Exact(things), header_names):
-                # A body that is now JSON and now a page is a bank in trouble, not a habit.
+                # A body that is JSON once and a page the next time shows a broken bank, not noise.
                 if change.kind in _MASKS and not (change.kind == "type" and not change.bank_place):
                     self._habits.setdefault(_place(change), []).append(change.kind)
 
     def reason(self, difference: Difference, twin: Callable[[str], str] = str) -> str | None:
-        """The reason why this is none; `twin` gives the sandbox's name for the bank's."""
+        """Return the reason why the difference is noise, or None. `twin` returns the sandbox's id for the bank's."""
         kinds = list(self._habits.get(_place(difference), ()))
         if difference.kind in _ELEMENTS:
             for place, others in self._habits.items():

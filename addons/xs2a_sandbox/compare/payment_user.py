@@ -1,4 +1,4 @@
-"""Waits for the payment user, who has to act at a bank before what was recorded after it can be asked again."""
+"""Waits for the payment user, who must act at a bank before later requests of the recording can be sent."""
 
 import asyncio
 import uuid
@@ -25,9 +25,9 @@ _OF_A_BODY = ("content-", "digest", "signature", "x-request-id")
 
 @dataclass(frozen=True, slots=True)
 class PaymentUser:
-    """Is told, with `tell`, where to act, and waited for by asking the bank each `pause` for the state.
+    """Calls `tell` with the page, and asks the bank for the state every `pause` seconds until it changes.
 
-    With 0 `seconds` nobody is waited for. `count_down` is called with the seconds that are left, at last with 0.
+    With `seconds` 0 it does not wait. `count_down` is called with the seconds that are left, the last time with 0.
     """
 
     tell: Callable[[str], None]
@@ -36,7 +36,7 @@ class PaymentUser:
     count_down: Callable[[float], None] = lambda seconds: None
 
     async def act(self, bank: Ask, made: Exchange, index: Index) -> str | None:
-        """Waits until what was made is in another state. Returns a remark if it is not."""
+        """Wait until the state of what was made changes. Returns a remark if it does not."""
         things, asked, answer = index.interface.things, Asked.in_exchange(index, made), content.read(made.answer_body)
         subject, link = resource(asked, answer), next(links(made, things), None)
         if subject is None or link is None:
@@ -67,8 +67,9 @@ class PaymentUser:
 
 
 def visits(recorded: Sequence[Exchange | None], index: Index) -> dict[int, int]:
-    """The positions of exchanges in which the payment user has acted, each with that of the one that handed out the
-    link; of several links for the same thing the last. Nothing that was decided from the start had a visit.
+    """Return the positions of exchanges after which the payment user acted, each with that of the link.
+
+    Of several links for the same thing the last one counts. Things that were decided from the start had no visit.
     """
     things, visits = index.interface.things, dict[int, int]()
     for position, made in enumerate(recorded):
@@ -104,7 +105,7 @@ def visits(recorded: Sequence[Exchange | None], index: Index) -> dict[int, int]:
 
 
 def links(exchange: Exchange, things: Things | None = None) -> Iterator[str]:
-    """The addresses that an answer hands out for the payment user."""
+    """Yield the addresses in an answer that are meant for the payment user."""
     pages = (things or default_things()).pages
     waiting: list[Any] = [content.read(exchange.answer_body).value]
     while waiting:
@@ -120,7 +121,7 @@ def links(exchange: Exchange, things: Things | None = None) -> Iterator[str]:
 
 
 def _ask_for_state(made: Exchange, thing: Thing, id: str, index: Index) -> Request | None:
-    """The request for the state of what was made; None if the interface has none such."""
+    """Return the request for the state of what was made, or None if the interface has none."""
     interface, segments = index.interface, split_target(made.target).segments
     begun = index.find(made.method, segments)
     skipped = len(segments) - len(begun.operation.pattern.segments) if begun.operation else 0
@@ -129,7 +130,7 @@ def _ask_for_state(made: Exchange, thing: Thing, id: str, index: Index) -> Reque
     reads = (Act("read", "state", thing), Act("read", thing))
     reading = [operation for does in reads for operation in interface.operations.values() if operation.does == does]
     for operation in reading:
-        # What the path of the one names by a word may be a parameter of the other.
+        # A fixed word in one path may be a parameter in the other.
         places = zip(operation.pattern.segments, segments[skipped:], strict=False)
         values = {segment.text: word for segment, word in places if segment.kind != LITERAL} | begun.parameters
         request = address(operation, interface.things, {thing: id}, values)
@@ -139,7 +140,7 @@ def _ask_for_state(made: Exchange, thing: Thing, id: str, index: Index) -> Reque
 
 
 async def _state(bank: Ask, status: Request, index: Index, thing: Thing) -> str | None:
-    """The state that the bank tells now; None where it does not answer, or says nothing of it."""
+    """Return the state that the bank reports now, or None if it does not answer or report one."""
     sent = replace(status, headers=Headers((*status.headers, ("X-Request-ID", str(uuid.uuid4())))))
     try:
         answer = await bank(sent)

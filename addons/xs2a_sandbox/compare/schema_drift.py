@@ -1,4 +1,4 @@
-"""Finds where a bank's answer breaks the interface's own schemas, and what these declare of a place."""
+"""Finds where a bank's answer violates the interface's own schemas, and what these declare about a place."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -20,14 +20,14 @@ _BROKEN: dict[str, Consequence] = {
     "additionalProperties": "unlisted-member",
     "unevaluatedProperties": "unlisted-member",
 }
-"""By keyword; any other is about the form."""
+"""The consequence of violating each keyword. All others are violations of the form."""
 
 _AMENDED = "X-Sandbox-Amended"
 
 
 class Drift:
-    """Remembers which schemas an answer may have; `error_schema` is the name of that of errors, and `identifiers` are
-    the members that hold what a bank calls something.
+    """Finds the schema of an answer. `error_schema` is the name of the schema of errors, and `identifiers` are the
+    members with ids of the bank.
     """
 
     def __init__(self, schemas: Schemas, error_schema: str | None = None, identifiers: Collection[str] = ()) -> None:
@@ -37,30 +37,30 @@ class Drift:
         self._possible: dict[tuple[str | None, int], list[Schema]] = {}
 
     def breaches(self, operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer) -> list[Breach]:
-        """All that is against the schema in the bank's answer."""
+        """Return all violations of the schema in the bank's answer."""
         schema = self.schema(operation, bank, sandbox)
         try:
             if schema is None or schema.accepts(bank.content.value):
                 return []
-            # A bank calls things as it likes, and its counterpart here is a UUID only by habit.
+            # A bank may have ids of any form; those of the sandbox are UUIDs only by convention.
             return [
                 breach
                 for breach in schema.breaches(bank.content.value)
                 if not (breach.pointer and breach.pointer[-1] in self._identifiers and "UUID" in breach.text)
             ]
-        except (ValueError, RecursionError):  # numbers and nesting beyond what the validators take
+        except (ValueError, RecursionError):  # numbers or nesting that validators cannot process
             return []
 
     def mark(
         self, differences: list[Difference], operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer
     ) -> list[Difference]:
-        """The differences, with those of the bank's answer to the schema: at what differs there, else by themselves."""
+        """Add violations in the bank's answer to the difference at their place, or as differences of their own."""
         breaches = self.breaches(operation, bank, sandbox)
         if not breaches:
             return differences
         marked = list(differences)
         if bank.response.status // 100 != sandbox.response.status // 100:
-            # Another status is why; it is one thing to mend.
+            # The other status is the cause, so report them together.
             marked[0] = replace(marked[0], drift=breaches[0].text, drift_place=breaches[0].pointer)
             return marked
         exact: dict[Pointer, int] = {}
@@ -71,11 +71,11 @@ class Drift:
                 for depth in range(len(difference.bank_place)):
                     around.setdefault(difference.bank_place[:depth], position)
         for breach in breaches:
-            # One of the two places is inside the other, or is the other.
+            # One of the two places contains the other, or they are equal.
             inside = (breach.pointer[:depth] for depth in range(len(breach.pointer), -1, -1))
             at = next((exact[place] for place in inside if place in exact), around.get(breach.pointer))
             if at is None and sandbox.exchange.answer_headers.get(_AMENDED):
-                continue  # somebody knows, and has amended the sandbox's answer so that it says the same
+                continue  # an amendment makes the sandbox's answer contain the same violation on purpose
             if at is None:
                 place = breach.pointer
                 marked.append(Difference("drift", place, place, drift=breach.text, drift_place=place))
@@ -87,7 +87,7 @@ class Drift:
         return marked
 
     def schema(self, operation: Operation | None, bank: LoadedAnswer, sandbox: LoadedAnswer) -> Schema | None:
-        """The schema of the bank's answer: of several the one that the sandbox's answer was made by."""
+        """Return the schema of the bank's answer; of several, the one that the sandbox's answer has."""
         if bank.content.kind != "json":
             return None
         schemas = self._schemas_of(operation, bank.response.status)
@@ -103,7 +103,7 @@ class Drift:
         if key not in self._possible:
             names = answer_schemas(operation, status, self._error_schema)
             if not names and operation and 200 <= status < 300:
-                # A success that the interface says with another status.
+                # A success for which the interface defines another status.
                 others = {int(status) for status in operation.behaviour.answers or () if status.startswith("2")}
                 statuses = (answer.status for answer in operation.behaviour.respond)
                 others |= {other for other in statuses if isinstance(other, int) and 200 <= other < 300}

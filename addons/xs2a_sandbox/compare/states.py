@@ -1,6 +1,4 @@
-"""The states that a bank says its consents, payments, authorisations and baskets are in, and how the sandbox's twins of
-them are kept in step.
-"""
+"""The states that a bank reports for consents, payments, authorisations and baskets, which the sandbox follows."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -19,13 +17,13 @@ Thing = Literal["consent", "payment", "basket", "authorisation"]
 
 THINGS: tuple[Thing, ...] = get_args(Thing)
 _STATE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
-"""A word, so that it may be shown."""
+"""Only such words may be shown."""
 _USED: Thing = "consent"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request, what its path leads to, and how the interface names what it is about."""
+    """A request, the result of looking up its path, and how the interface names its things."""
 
     things: Things
     lookup: Lookup
@@ -42,24 +40,24 @@ class Asked:
 
     @property
     def verb(self) -> str | None:
-        """What it does to what it is about; None where that is not known."""
+        """What the request does to its subject, or None if unknown."""
         operation = self.lookup.operation
         return operation.does.verb if operation and operation.does else None
 
     def id(self, naming: Naming, answer: Any = None) -> str | None:
-        """The id of a thing that it is about or, by its answer, has made."""
+        """Return the id of a thing that is the subject or, according to the answer, was created."""
         ids = self.things.ids_about(self.lookup, self.sent, naming.name)
         return next(ids, None) or naming.id_in(answer)
 
     @property
     def consent(self) -> str | None:
-        """The id of the consent that opens what it is about; None where it is about a consent or the like itself."""
+        """The id of the consent that gives access to the subject, or None if the subject has states itself."""
         if any(self.id(naming) for naming in self.things.with_states):
             return None
         return self.things.find_used_consent(self.lookup, self.sent)
 
     def can_tell(self, naming: Naming) -> bool:
-        """False for a thing that it is not about where another one shows its state in the same place."""
+        """Return whether the answer shows the state of this thing, not that of another thing at the same place."""
         does = self.lookup.operation.does if self.lookup.operation else None
         if does is None or naming.name in does.about:
             return True
@@ -68,8 +66,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class ReportedState:
-    """A state that an answer tells; `member` is where in the body (`data/status`), empty if it follows from there being
-    an answer.
+    """A state in an answer.
+
+    `member` is its place in the body (`data/status`); empty if the state follows from the success.
     """
 
     thing: Thing
@@ -80,7 +79,7 @@ class ReportedState:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A thing of the sandbox's that was to follow the bank from one state to another; `done` says whether it did."""
+    """A state change that the sandbox tried to make like the bank. `done` says whether it succeeded."""
 
     thing: Thing
     before: str
@@ -95,20 +94,22 @@ class Move:
 
 
 Follow = Callable[[Request, ReportedState], Awaitable[Move | None]]
-"""Moves the sandbox's twin, in the session of a request to it, to the state that is told. None where there is nothing
-to move."""
+"""Changes the state of the thing in the session of a request to the sandbox.
+
+Returns None if there is nothing to change.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxSide:
-    """The sandbox beside a bank: it is asked, and follows what the bank says."""
+    """The sandbox next to a bank: how to ask it, and how to let it follow the bank's states."""
 
     ask: Ask
     follow: Follow
 
 
 def reported_state(asked: Asked, content: Content) -> ReportedState | None:
-    """The state that an answer tells of what its request is about, or of what was made by it."""
+    """Return the state in an answer of the request's subject, or of what the request has created."""
     for naming in asked.things.with_states:
         state = naming.state_in(content.value)
         if naming.name not in THINGS or not state or not _STATE.fullmatch(state) or not asked.can_tell(naming):
@@ -119,7 +120,7 @@ def reported_state(asked: Asked, content: Content) -> ReportedState | None:
 
 
 def resource(asked: Asked, content: Content | None) -> tuple[Thing, str] | None:
-    """The consent, payment or basket that a request is about or, by its answer, has made."""
+    """Return the consent, payment or basket that is the subject of the request or was created by it."""
     made = content.value if content else None
     for naming in asked.things.with_states:
         if naming.name in THINGS and naming.name != "authorisation" and (id := asked.id(naming, made)):
@@ -128,19 +129,21 @@ def resource(asked: Asked, content: Content | None) -> tuple[Thing, str] | None:
 
 
 def find_used_consent(asked: Asked, exchange: Exchange) -> str | None:
-    """The id of the consent that a successful answer was given for, if it is about what the consent opens."""
+    """Return the id of the consent with which a request got a successful answer, if it gives access to the subject."""
     return None if exchange.status >= 300 else asked.consent
 
 
 def is_decided(things: Things, thing: Thing, state: str) -> bool:
-    """True if no payment user has anything to decide about what is in this state."""
+    """Return whether the payment user has nothing left to decide in this state."""
     return state in things[thing].decided
 
 
 class BankStates:
-    """The states that a bank has told so far, of one journey; `moves` counts what the sandbox has done to keep step.
+    """The states that a bank has reported in one journey.
 
-    `on_change` is told of each state that is new, and of each move.
+    `moves` counts the state changes that the sandbox has made to follow.
+
+    `on_change` is called for each new state and each state change.
     """
 
     def __init__(self, on_change: Callable[[ReportedState, Move | None], None] | None = None) -> None:
@@ -150,10 +153,10 @@ class BankStates:
         self.moves = 0
 
     def detect_change(self, asked: Asked, exchange: Exchange, content: Content) -> ReportedState | None:
-        """The state that is another one than was told of the thing before.
+        """Return the reported state if it differs from the last one of the thing.
 
-        Nobody tells how an authorisation began that came with what it is for. A consent that nobody had authorised yet
-        has been, if the bank answers with it.
+        The initial state of an authorisation that was created together with its resource is not reported. A consent
+        that is not authorised yet must have been authorised if the bank gives a successful answer for it.
         """
         if exchange.status >= 400:
             return None
@@ -171,7 +174,7 @@ class BankStates:
         return now if begun != now.state else None
 
     def find_refused(self, asked: Asked, content: Content) -> Move | None:
-        """The move to the state that is told which was not possible when the bank told it first."""
+        """Return the failed change to the reported state, from when the bank first reported it."""
         now = reported_state(asked, content)
         move = self._refused.get((now.thing, now.id)) if now else None
         return move if move and now and move.to == now.state else None
@@ -180,7 +183,7 @@ class BankStates:
         self._change(state, move)
 
     def adopt(self, state: ReportedState, move: Move | None) -> None:
-        """Takes over what the bank has told another sandbox, or how that has kept step."""
+        """Add what another sandbox has learned: a reported state, or a state change."""
         if move is None:
             self._reported[state.thing, state.id] = state.state
         elif move.done:

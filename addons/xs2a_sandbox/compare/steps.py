@@ -1,4 +1,4 @@
-"""Recorded exchanges as steps of a comparison: which of them are sent, and as what."""
+"""Makes steps of a comparison from recorded exchanges, and decides which of them are sent."""
 
 import uuid
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _SENT_ANEW = FRAMING | {"accept-encoding"}
 
 
 def of_entries(entries: Sequence[Exchange]) -> list[Step]:
-    """The steps in the order of the recording, all in one new session of the sandbox."""
+    """Return the steps in the order of the recording, all in a new session of the sandbox."""
     session = (HEADER, f"compare-{uuid.uuid4().hex[:16]}")
     return [
         Step(
@@ -39,7 +39,7 @@ def of_entries(entries: Sequence[Exchange]) -> list[Step]:
 
 
 def replay(result: Result) -> list[Step]:
-    """The bank's answers of just now as a recording, each in the session of the sandbox that it had."""
+    """Return the bank's answers of this comparison as a recording, each in its session of the sandbox."""
     sides = [(compared.bank, compared.sandbox) for compared in result.compared if compared.bank and compared.sandbox]
     steps = []
     for step, (_, sandbox) in zip(of_entries([bank for bank, _ in sides]), sides, strict=True):
@@ -50,14 +50,14 @@ def replay(result: Result) -> list[Step]:
 
 
 def with_fields(request: Request, fields: Sequence[tuple[str, str]]) -> Request:
-    """The request with these header fields in place of its own."""
+    """Return the request with these headers replacing its own."""
     names = {name.lower() for name, _ in fields}
     own = (pair for pair in request.headers if pair[0].lower() not in names)
     return replace(request, headers=Headers((*own, *fields)))
 
 
 def page_visits(steps: Sequence[Step], index: Index) -> list[Step]:
-    """The requests of a browser for pages of the bank: they are none of the interface's, and are answered with HTML."""
+    """Return the requests of a browser for HTML pages of the bank, which are not part of the interface."""
     return [
         step
         for step in steps
@@ -68,7 +68,7 @@ def page_visits(steps: Sequence[Step], index: Index) -> list[Step]:
 
 
 def about_spared_writes(steps: Sequence[Step], index: Index) -> list[Step]:
-    """The reads about what a recorded write has made: without the write only the bank still has it."""
+    """Return the reads of what a recorded write has created: if the write is not sent, only the bank still has it."""
     made: set[str] = set()
     orphans = []
     for step in steps:
@@ -85,7 +85,7 @@ def about_spared_writes(steps: Sequence[Step], index: Index) -> list[Step]:
 
 
 def outdated_reads(steps: Sequence[Step], index: Index) -> list[Step]:
-    """The reads that the recording asks again later, and has another answer for: the bank has only the last of them."""
+    """Return the reads that the recording repeats with another answer: the bank only has the last state."""
     last: dict[tuple[object, ...], Exchange] = {}
     outdated = []
     for step in reversed(steps):

@@ -1,4 +1,4 @@
-"""The settings, from file, environment and command line, and the limits. `table` declares each setting once."""
+"""The settings from file, environment and command line, and the limits. `table` declares each setting once."""
 
 from xs2a_sandbox.config.real_bank import RealBank
 from xs2a_sandbox.config.settings import load_settings

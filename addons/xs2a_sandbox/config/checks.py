@@ -1,4 +1,4 @@
-"""Checks that real banks make and the documented interface does without, and what they do: refuse, or warn."""
+"""Checks that real banks make and the documented interface does not, and whether they reject requests or warn."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ CHECK_NAMES = (
 """The checks of the sandbox itself. Plugins can add more."""
 
 _MAY_BE_MISSING = frozenset({"certificate", "signature"})
-"""Those of what some banks do without: they refuse requests that lack it where they are named."""
+"""Checks of what some banks do not require. If they are named, they also reject requests without it."""
 
 WARN = "warn"
-"""The word among the names of checks that lets those which are not named warn."""
+"""With this word among the names of checks, all checks that are not named warn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """`refusing` checks refuse a request, `warning` ones say what they would have refused.
+    """`refusing` checks reject a request; `warning` checks only report what they would have rejected.
 
-    Those that are `demanding` refuse requests that lack what they look at, too. With `strict` the bank also does no
-    favours: a consent that is asked for is always a new one.
+    Checks in `demanding` also reject requests that lack what they check. `strict` also turns off consent reuse: every
+    request creates a new consent.
     """
 
     refusing: frozenset[str] = frozenset()
@@ -36,14 +36,14 @@ class Checks:
 
     @staticmethod
     def clash(profile: str, names: Collection[str]) -> str | None:
-        """The mistake in a profile and names that do not go together."""
+        """Return the conflict between a profile and names, or None."""
         if profile == "strict" and WARN in names:
             return "the profile strict refuses all that checks: warn would tell; leave one of them out"
         return None
 
     @classmethod
     def of(cls, profile: str, names: Collection[str]) -> "Checks":
-        """The checks of a profile, and those that are named beside it."""
+        """Return the checks of a profile, and those named besides it."""
         everything = frozenset(check_names())
         if profile == "strict":
             return cls(everything, strict=True, demanding=_MAY_BE_MISSING & set(names))
@@ -55,9 +55,9 @@ class Checks:
 
 
 def check_names() -> tuple[str, ...]:
-    """All checks, those of plugins included."""
+    """Return the names of all checks, including those of plugins."""
     return (*CHECK_NAMES, *(check.name for check in plugins().collect("checks")))
 
 
 NONE = Checks()
-"""The documented interface makes none; all that make none are this one."""
+"""No checks, as in the documented interface. Always this object, so that it can be compared by identity."""

@@ -1,4 +1,4 @@
-"""Kinds of values, and the declaration of a setting: all that is known of it follows from its one entry in a class."""
+"""Kinds of values, and the declaration of settings: everything about a setting follows from its entry in a class."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,11 +16,11 @@ from xs2a_sandbox.plugins import plugins
 
 PREFIX = "XS2A_SANDBOX_"
 VAULT_PASSPHRASE = f"{PREFIX}VAULT_KEY"
+"""The variable for the passphrase of the vault. It is not a setting, so that it is not in any file."""
 CAMPAIGN_FAULT, CAMPAIGN_FINDINGS = f"{PREFIX}FAULT", f"{PREFIX}FINDINGS"
 CAMPAIGN_ADDRESSES = tuple(f"{PREFIX}{name}" for name in ("URL", "TLS_URL", "PROXY", "CA_FILE", "SESSION", "RUN_DIR"))
 NO_SETTINGS = frozenset({VAULT_PASSPHRASE, CAMPAIGN_FAULT, CAMPAIGN_FINDINGS, *CAMPAIGN_ADDRESSES})
-"""Variables that begin like those of settings, and are for others."""
-"""The variable of the passphrase of the vault; it is no setting, so that it stands in no file."""
+"""Variables with the prefix of settings that are not settings."""
 
 type Json = Mapping[str, Any]
 _TEXT: Json = {"type": "string"}
@@ -30,8 +30,8 @@ _TEXT: Json = {"type": "string"}
 class SettingKind[T]:
     """A kind of value.
 
-    `read` turns what was written into it, given the directory that relative paths start from; it raises ValueError for
-    what is not `expected`. `schema` is for files and editors, under a name of its own where it has a `definition`.
+    `read` converts what was written; it gets the folder for relative paths, and raises ValueError if the value is not
+    as `expected`. `schema` is for files and editors; it has a name of its own if `definition` is set.
     """
 
     expected: str
@@ -51,7 +51,7 @@ class SettingKind[T]:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One field of a class of settings; its flag, variable and documentation follow.
+    """One field of a class of settings, from which its flag, variable and documentation follow.
 
     `default` is how the field's default is written, None where there is none; `unset` says in the documentation what
     holds then. `example` is YAML. `section` is the heading of the flag in `serve --help`.
@@ -72,7 +72,7 @@ class Setting:
 
     @property
     def flag(self) -> str | None:
-        """None for what is set in the file only."""
+        """The flag, or None if the setting is only in the file."""
         if self.in_file_only:
             return None
         return f"--{'no-' if self.default is True else ''}{self.name.replace('_', '-')}"
@@ -90,9 +90,9 @@ def setting[T](
     section: str = "",
     is_secret: bool = False,
 ) -> T:
-    """A field of a class of settings.
+    """Return a field for a class of settings.
 
-    `written` is the default as it is written where that is another text; an `example` stands for one that is not told.
+    `written` is the default as text, if it differs from the value; `example` replaces a default that is not shown.
     """
     value: Any = written or default
     if default == ():
@@ -110,7 +110,7 @@ def setting[T](
 
 
 def settings_of(kind: type) -> tuple[Setting, ...]:
-    """The settings that a class declares, in their order."""
+    """Return the settings that a class declares, in order."""
     return tuple(Setting(field.name, **field.metadata) for field in fields(kind))
 
 

@@ -1,4 +1,4 @@
-"""How much of a request is taken, how many clients there may be, and how long each may keep the sandbox waiting."""
+"""Limits: the size of requests, the number of clients, and the time that each may keep the sandbox waiting."""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -7,14 +7,14 @@ from xs2a_sandbox.config.readers import LONGEST
 from xs2a_sandbox.http import Request
 
 JOURNALED = 200
-"""Exchanges that the journal keeps where the settings do not say how many."""
+"""The default number of exchanges in the journal."""
 CONNECTIONS = 1000
-"""Connections at a time where the settings do not say how many."""
+"""The default number of connections at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A number of things that a connection may do at once, and how many more it may do with each second."""
+    """How many of something a connection may do at once, and how many more with each second."""
 
     most: int
     per_second: float
@@ -22,67 +22,68 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """One object of them, which the engine and all its doors share."""
+    """The limits, shared by the engine and all its doors."""
 
     target: int
-    """Bytes of path and query."""
+    """The most bytes of path and query."""
 
     headers: int
-    """Bytes of the headers' names and values."""
+    """The most bytes of the names and values of all headers."""
 
     body: int
-    """Bytes of a body. A door reads one byte more at most, so that the engine can tell one that is too large."""
+    """The most bytes of a body. A door reads at most one byte more, so that the engine can detect a too large one."""
 
     swallowed: int
-    """Bytes a door swallows so that a client which sends first and reads later still sees its 413."""
+    """Bytes that a door reads and drops, so that a client which reads only after sending still gets its 413."""
 
     chunk_line: int
-    """Bytes of a line between two chunks of a body, with its extensions, that are always read; of more than three times
-    as many none are."""
+    """Bytes of a line between two chunks of a body, with its extensions, that are always accepted. More than three
+    times as many are always rejected.
+    """
 
     pipelined: int
-    """Requests that may wait on a connection of the direct door for the answers to those before them."""
+    """The most requests that may wait on a connection of the direct door for earlier answers."""
 
     connections: int
-    """Connections at a time, all doors together."""
+    """The most connections at a time, of all doors together."""
 
     crowd: int
-    """More that are told that there are too many. The next are closed as they come."""
+    """The most further connections that get an error about too many connections. Others are closed at once."""
 
     head_time: float
-    """Seconds from the beginning of a connection, or of a tunnel, to the end of the first request's head, with TLS."""
+    """Seconds from the start of a connection or tunnel to the end of the first request's head, including TLS."""
 
     body_time: float
     """Seconds from the end of a head to the end of its body."""
 
     idle_time: float
-    """Seconds from an answer to the end of the next head; and without a byte taken of an answer."""
+    """Seconds from an answer to the end of the next head, and without progress while the client reads an answer."""
 
     answer_time: float
-    """Seconds for one answer, those included that a cassette may delay it by."""
+    """Seconds for an answer, including delays of a cassette."""
 
     unanswered_streams: Allowance
     """Streams of an HTTP/2 connection that are open, or ended without an answer. A hundred may be open at a time."""
 
     frames: Allowance
-    """Frames of an HTTP/2 connection that open no stream and bring less than 1 KiB of a body.
+    """Frames of an HTTP/2 connection that open no stream and carry less than 1 KiB of a body.
 
-    A stream brings a few with it, and an answer a few more and one for each KiB.
+    A stream allows a few more, and an answer a few more and one for each KiB.
     """
 
     http2_settings: Allowance
     """SETTINGS frames of an HTTP/2 connection, and the settings in them."""
 
     unsent: int
-    """Bytes of answers that may wait on an HTTP/2 connection for its client's windows."""
+    """The most bytes of answers that may wait on an HTTP/2 connection for the client's windows."""
 
     @property
     def head(self) -> int:
-        """Bytes of a head, or of anything else that comes between two bodies, after which a door reads no further."""
+        """The most bytes of a head, or of anything else between two bodies."""
         return self.target + 2 * self.headers
 
     def excess(self, request: Request) -> tuple[str, int] | None:
-        """The error that a request is for being too large, by name, with the limit that it does not keep."""
+        """Return the name of the error for a too large request, with the exceeded limit, or None."""
         if len(request.target) > self.target:
             return "target-too-long", self.target
         if len("".join(chain.from_iterable(request.headers.pairs))) > self.headers:
@@ -108,4 +109,4 @@ USUAL = Limits(
     http2_settings=Allowance(200, 10),
     unsent=128 * 1024 * 1024,
 )
-"""A setting changes the number of connections; none changes the others."""
+"""The default limits. Only the number of connections can be changed by a setting."""

@@ -1,4 +1,4 @@
-"""The modes: how a request to a bank comes to its answer, and what follows from that in other places."""
+"""The modes: how requests to a bank are answered, and the consequences elsewhere."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -16,10 +16,10 @@ class Mode:
     """One mode.
 
     - `asks_bank`: requests may go to the real bank
-    - `heeds_faults`: faults, rules of the session and X-Sandbox-Prefer mean something
+    - `heeds_faults`: faults, rules of the session and X-Sandbox-Prefer have an effect
     - `has_own_pages`: the payment user decides on the sandbox's pages below `/sca/`
-    - `is_personal`: real people's data may be in every exchange
-    - `make`: makes the destination that answers; the modes of the sandbox itself have theirs in `engine/stack.py`
+    - `is_personal`: every exchange may contain data of real people
+    - `make`: creates the destination that answers; for the sandbox's own modes this is in `engine/stack.py`
     """
 
     name: str
@@ -45,10 +45,10 @@ MODES: Mapping[str, Mode] = {
 
 
 def find_mode(name: str) -> Mode:
-    """Raises KeyError for one that neither the sandbox nor a plugin has."""
+    """Return a mode of the sandbox or a plugin. Raises KeyError if there is none of that name."""
     return MODES.get(name) or {mode.name: mode for mode in plugins().collect("modes")}[name]
 
 
 def mode_names() -> tuple[str, ...]:
-    """All names, those of plugins included."""
+    """Return the names of all modes, including those of plugins."""
     return (*MODES, *(mode.name for mode in plugins().collect("modes")))

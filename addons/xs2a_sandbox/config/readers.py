@@ -1,4 +1,4 @@
-"""Readers that turn what is written for a setting into its value; ValueError for what it cannot be."""
+"""Readers that convert the text of a setting to its value, or raise ValueError."""
 
 import os
 import re
@@ -26,10 +26,10 @@ _ISO = re.compile(rf"(?P<sign>[+-]?)P(?=T?\d){_DAYS}(?:T(?=\d){_TIME})?", re.ASC
 
 
 def parse_duration(text: str) -> timedelta:
-    """Years and months are refused, as they are not always as long. Raises ValueError."""
+    """Parse a duration without years and months, whose lengths vary. Raises ValueError."""
     short = _SHORT.fullmatch(text)
     if short and text != text.lower():
-        # 1M is a month to some.
+        # 1M could mean a month.
         why = "the units are small letters (m is a minute), and months are refused, as they are not always as long"
         raise ValueError(f"{text[:40]!r} is not {EXPECTED}: {why}")
     fits = short or _ISO.fullmatch(text)
@@ -45,13 +45,13 @@ def parse_duration(text: str) -> timedelta:
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)")
 LONGEST = 300.0
-"""Seconds that an answer can be delayed."""
+"""The longest delay of an answer, in seconds."""
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 
 
 def seconds(text: str) -> float:
-    """`250ms`, `1.5s`, `2m`. Raises ValueError."""
+    """Parse `250ms`, `1.5s` or `2m` into seconds. Raises ValueError."""
     fits = _DURATION.fullmatch(text)
     if not fits:
         raise ValueError(f"{text!r} is no duration such as 250ms, 1.5s or 2m")
@@ -62,13 +62,13 @@ def seconds(text: str) -> float:
 
 
 REPORTS = (".json", ".xml", ".html")
-"""The ends of the names of reports' files, by which their form is known."""
+"""The endings of report files, which determine their format."""
 REPORTS_TEXT = f"{', '.join(REPORTS[:-1])} or {REPORTS[-1]}".replace(".xml", ".xml (JUnit)")
-"""Endings of the file of a report."""
+"""The endings of report files in words."""
 
 
 def hint(error: Exception) -> str:
-    """The end of a message about the value, such as what was probably meant."""
+    """Return the end of an error message about the value, such as a suggestion."""
     return str(error) if isinstance(error, Misspelled) else ""
 
 
@@ -131,7 +131,7 @@ def directories(written: Any, directory: Path) -> tuple[Path, ...]:
 
 
 def quirk_files(written: Any, directory: Path) -> tuple[Path, ...]:
-    """The files of quirks that are named: those in ./cassettes come before the bundled ones."""
+    """Return the files of the named quirks: those in ./cassettes override the bundled ones."""
     files = quirks(bundled("cassettes") / QUIRKS, directory.absolute() / "cassettes" / QUIRKS)
     names = _words(written)
     for name in names:
@@ -176,7 +176,7 @@ def hosts(written: Any, directory: Path) -> tuple[str, ...]:
 
 
 def networks(written: Any, directory: Path) -> tuple[Network, ...]:
-    """Addresses and networks: 127.0.0.1, 10.0.0.0/8."""
+    """Read addresses and networks, such as 127.0.0.1 and 10.0.0.0/8."""
     read = text(r"[0-9a-fA-F:./]+")
     return tuple(ip_network(read(name, directory)) for name in _split_list(written, ","))
 
@@ -190,7 +190,7 @@ def checks(written: Any, directory: Path) -> tuple[str, ...]:
 
 
 def host_names(written: Any, directory: Path) -> tuple[str, ...]:
-    """Host names, some with a port."""
+    """Read host names, some with a port."""
     return tuple(_host_name(name) for name in _split_list(written, ","))
 
 
@@ -204,7 +204,7 @@ def _host_name(written: str) -> str:
 
 
 def origins(written: Any, directory: Path) -> tuple[Origin, ...]:
-    """Origins as browsers write them, without a path."""
+    """Read origins as browsers write them, without a path."""
     read = [
         Origin.parse(text) if re.fullmatch(r"\w+://[^/?#]+/?", text) else None for text in _split_list(written, ",")
     ]
@@ -267,13 +267,13 @@ def reports(written: Any, directory: Path) -> tuple[Path, ...]:
 
 
 def _split_list(written: Any, separator: str) -> Sequence[str]:
-    """The texts of a list, which the environment and flags write as one."""
+    """Return the texts of a list, which environment and flags write as a single text."""
     texts: Sequence[str] = written.split(separator) if isinstance(written, str) else written
     return texts
 
 
 def _words(written: Any) -> list[str]:
-    """The words of a list, between commas or as a flag is repeated, or both."""
+    """Return the words of a list, separated by commas, given by repeated flags, or both."""
     return [word.strip() for text in _split_list(written, ",") for word in str(text).split(",")]
 
 

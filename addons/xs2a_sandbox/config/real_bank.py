@@ -1,4 +1,4 @@
-"""A real bank as it is configured: where it is, how to trust it, and which of the requests are its to answer."""
+"""The configuration of a real bank: where it is, how to trust it, and which requests go to it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,9 +34,10 @@ _TLS: SettingKind[Any] = SettingKind("1.2 or 1.3", readers.text(r"1\.[23]"), sch
 
 
 class BankHost(NamedTuple):
-    """A host name that a TPP knows a bank by, maybe with a port.
+    """A host name by which a TPP knows a bank, optionally with a port.
 
-    `url` is where requests for it go, if not to the bank's own: to its OAuth server, say, or its redirect pages.
+    `url` is where its requests go, if not to the bank's own URL: for example to its OAuth server, or its redirect
+    pages.
     """
 
     name: str
@@ -81,7 +82,7 @@ _HOSTS: SettingKind[tuple[BankHost, ...]] = SettingKind(
 
 
 class BankDestination(NamedTuple):
-    """`sent` is the path, with the query, that a bank is asked for; `target` is what of it is below `url`."""
+    """`sent` is the path with the query for the bank; `target` is its part below `url`."""
 
     url: str
     target: str
@@ -93,16 +94,16 @@ class BankDestination(NamedTuple):
         return len(split_target(self.target).segments)
 
     def with_target(self, target: str) -> "BankDestination":
-        """The same place, with another path and query below `url`."""
+        """Return the same destination with another path and query below `url`."""
         return self if target == self.target else self._replace(target=target, sent=urlsplit(self.url).path + target)
 
 
 @dataclass(frozen=True, slots=True)
 class RealBank:
-    """`url` ends without a slash; None for a bank that is never asked. Timeouts are in seconds.
+    """`url` has no trailing slash, and is None for a bank that is never asked. Timeouts are in seconds.
 
-    `hosts` are the names that a TPP knows it by, with a port where that is not the scheme's own; `modes` say the mode
-    of paths that begin like that, longest first; a `mode` or `dialect` of None is that of the settings.
+    `hosts` are the names by which a TPP knows it, with a port if it is not the scheme's default; `modes` give the mode
+    of paths with these beginnings, longest first; a `mode` or `dialect` of None is that of the settings.
     """
 
     url: str | None = setting(kinds.BANK_URL, None, "What its paths begin with: https://api.bank.example/psd2.")
@@ -159,20 +160,20 @@ class RealBank:
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """Everywhere that it is asked."""
+        """All URLs to which requests are sent."""
         return tuple(url for url in (self.url, *(host.url for host in self.hosts)) if url)
 
     def at(self, request: Request) -> "RealBank":
-        """The bank at the host that a request names, which may have a URL of its own."""
+        """Return the bank at the host that a request names, which may have a URL of its own."""
         for host in self.hosts:
             if host.url and (there := replace(self, url=host.url, hosts=(BankHost(host.name),))).is_named_by(request):
                 return there
         return self
 
     def is_named_by(self, request: Request) -> bool:
-        """Tells whether all that a request names is this bank: its own scheme, host and port, or one of `hosts`.
+        """Return whether everything in a request means this bank: its own scheme, host and port, or one of `hosts`.
 
-        Hosts with a URL of their own do not count: `at` them they do.
+        Hosts with a URL of their own count only after `at`.
         """
         return all(self._is_at(origin) for origin in destinations(request))
 
@@ -182,16 +183,16 @@ class RealBank:
         return origin == self.origin or any(origin.fits(host.name) for host in self.hosts if not host.url)
 
     def destination(self, request: Request, typed: str) -> BankDestination:
-        """The place at the bank that a request is for; `typed` is its path and query without a session's prefix.
+        """Return the destination of a request; `typed` is its path and query without a session's prefix.
 
-        A request that names the bank's own host is for exactly the path that it names. Any other names the sandbox, or
-        an alias: the path of the bank's URL comes before the one that was typed, unless that begins with it.
+        If the request names the bank's own host, its path is used as it is. Otherwise it names the sandbox, or an
+        alias: the path of the bank's URL is put before `typed`, unless that begins with it.
         """
         if self.url is None:
             raise ValueError("a bank without a URL is only simulated")
         path = urlsplit(self.url).path
         names_it = destinations(request) == {self.origin}
-        # Sessions are told by prefixes at base URLs; at the proxy the path is the bank's from its first segment on.
+        # Session prefixes exist only at base URLs; at the proxy the whole path is the bank's.
         sent = request.target if names_it and request.door == "proxy" and request.target[:1] == "/" else typed
         destination = self.below(sent)
         if names_it and destination.sent != sent:
@@ -199,7 +200,10 @@ class RealBank:
         return destination
 
     def below(self, typed: str) -> BankDestination:
-        """The place of a path and query that name no host: below the path of the URL, unless they begin with it."""
+        """Return the destination of a path and query without a host.
+
+        It is below the URL's path, unless they begin with it.
+        """
         if self.url is None:
             raise ValueError("a bank without a URL is only simulated")
         path = urlsplit(self.url).path
@@ -208,7 +212,10 @@ class RealBank:
         return BankDestination(self.url, typed, path + typed)
 
     def mode_of(self, segments: Sequence[str]) -> str:
-        """The mode of a path, without what stands before the operation. Without a URL it is one that asks no bank."""
+        """Return the mode of a path, which is without the prefix before the operation.
+
+        Without a URL this is a mode that asks no bank.
+        """
         mode = self._pick_mode(segments)
         return "simulate" if self.url is None and find_mode(mode).asks_bank else mode
 
@@ -221,7 +228,7 @@ class RealBank:
 
     @property
     def can_be_asked(self) -> bool:
-        """Tells whether any request could ever be sent to it."""
+        """Whether any request could be sent to it."""
         return self.url is not None and any(mode is None or find_mode(mode).asks_bank for mode in self.all_modes)
 
     @property
@@ -254,7 +261,7 @@ BANKS = SettingKind("a list of banks", _read, schema={"type": "array", "items": 
 
 
 def unknown_host(request: Request, *banks: RealBank) -> BankError:
-    """The refusal of a request at the proxy that names another place, with what would let it through."""
+    """Return the error for a request at the proxy to another host, with the settings that would allow it."""
     place = " and ".join(sorted({str(origin) if origin else request.host for origin in destinations(request)}))
     names = ", ".join(sorted({str(entry) for bank in banks for entry in (*bank.host_names, bank.origin) if entry}))
     only = f", only {names} is" if names else ""

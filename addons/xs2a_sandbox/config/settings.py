@@ -1,4 +1,7 @@
-"""Settings read from `xs2a-sandbox.yaml`, the environment and the command line; the last of these wins."""
+"""Reads the settings from `xs2a-sandbox.yaml`, the environment and the command line.
+
+Later ones override earlier ones.
+"""
 
 import json
 import os
@@ -28,16 +31,16 @@ _SECRET = re.compile("aut|pass|pwd|secret|token|@", re.IGNORECASE)
 
 
 def load_settings(command_line: Mapping[str, Any] | None = None) -> Settings:
-    """The settings of this process, as `load` makes them."""
+    """Return the settings of this process."""
     return load(command_line or {}, os.environ, Path.cwd())
 
 
 def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory: Path) -> Settings:
-    """Reads file, environment and command line; of the last, None and empty sequences count as left out.
+    """Read file, environment and command line. None and empty sequences on the command line count as missing.
 
     Raises:
-        Unreadable: the file has problems, all of them at once.
-        ConfigError: a variable or a flag is unknown or has a wrong value, all of them at once.
+        Unreadable: the file has problems; reports all of them.
+        ConfigError: variables or flags are unknown or have wrong values; reports all of them.
     """
     values = _from_file(directory / FILE)
     mistakes: list[str] = []
@@ -45,7 +48,7 @@ def load(command_line: Mapping[str, Any], environ: Mapping[str, str], directory:
         try:
             values[setting.name] = setting.kind.read(written, directory)
         except ValueError as error:
-            # A URL may hold a password too.
+            # A URL may contain a password, too.
             is_public = not _SECRET.search(setting.name) and "@" not in str(written)
             instead = f", not {_as_written(written)}" if is_public else ""
             mistakes.append(f"{origin}: must be {setting.kind.expected}{instead}{hint(error)}")
@@ -76,7 +79,7 @@ def _from_file(file: Path) -> dict[str, Any]:
         return {} if document.value is None else _values(document)
     except Unreadable as unreadable:
         secret = _SECRET.search(content.decode(errors="replace")) is not None
-        # A key that is misspelled may be the password's.
+        # A misspelled key may be that of the password.
         problems = [_hide_secret(p) if secret or p.code == "unknown-key" else p for p in unreadable.problems]
         raise Unreadable(problems) from None
 
@@ -102,7 +105,7 @@ def _values(document: Document) -> dict[str, Any]:
 
 
 def _wording(complaint: Complaint, settings: Mapping[str, Any], file: Path) -> str:
-    """The words of a complaint; that a number is no text helps only who need but quote it."""
+    """Return the text of a complaint. That a number is not text is only said if quotes would correct it."""
     setting = BY_NAME.get(str(complaint.pointer[0])) if len(complaint.pointer) == 1 else None
     if setting and complaint.code == "wrong-type" and isinstance(settings[setting.name], int | Decimal):
         try:
@@ -113,7 +116,7 @@ def _wording(complaint: Complaint, settings: Mapping[str, Any], file: Path) -> s
 
 
 def _hide_secret(problem: Problem) -> Problem:
-    """A file that holds a password is not quoted in what ends up in logs."""
+    """Return the problem without quotes from the file, because logs must not contain its passwords."""
     names_a_key = problem.code in ("unknown-key", "duplicate-key")
     if _SECRET.search(problem.source) and not names_a_key:
         problem = replace(problem, text="this value, which may be secret, cannot be used; write it as text in quotes")
@@ -186,7 +189,7 @@ def _bank_clashes(settings: Settings) -> Iterator[str]:
             hosts.add(host)
     for host in settings.forward_host:
         if host in hosts or any(
-            # At the proxy a bank with hosts is known by them alone.
+            # At the proxy, a bank with hosts is known only by these.
             bank.can_be_asked and not bank.hosts and urlsplit(bank.url or "").hostname == host
             for bank in (*with_hosts, default)
         ):

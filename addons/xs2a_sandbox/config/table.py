@@ -1,6 +1,6 @@
-"""The settings: each is declared here, and nowhere else.
+"""The only declaration of each setting.
 
-`make settings` writes what follows from it: `schemas/config.schema.json` and the table of `docs/command-line.md`.
+`make settings` generates from it `schemas/config.schema.json` and the table in `docs/command-line.md`.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ _CLIENT_CERTIFICATES = "Client certificates behind a proxy"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All paths are absolute once `load` has made them."""
+    """All settings. Paths are absolute after `load`."""
 
     host: str = setting(
         text("an address or a host name", r"[A-Za-z0-9._-]+|[0-9a-fA-F:.]+", "HOST"),
@@ -350,11 +350,11 @@ class Settings:
 
     @property
     def clock(self) -> Clock:
-        """The clock that every session begins with."""
+        """The first clock of every session."""
         return Clock(frozen=self.frozen_at, seed=self.seed if self.frozen_at else None)
 
     def real_banks(self) -> tuple[RealBank, ...]:
-        """The banks with hosts of their own, then the one for all other requests."""
+        """Return the banks with hosts of their own, followed by the one for all other requests."""
         with_hosts = [bank for bank in self.banks if bank.hosts and bank.url != self.bank]
         rest = [bank for bank in self.banks if bank.url == self.bank or not bank.hosts]
         default = next((bank for bank in rest if self.bank in (None, bank.url)), RealBank(self.bank))
@@ -372,6 +372,6 @@ class Settings:
 
 
 SETTINGS = settings_of(Settings)
-"""In the order of the documentation."""
+"""All settings in the order of the documentation."""
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}

@@ -1,1 +1,1 @@
-"""The interface below `/_sandbox/`: who may use it, what it does, and its client."""
+"""The control interface below `/_sandbox/`: access, operations, and client."""

@@ -1,4 +1,4 @@
-"""Guards the control of the sandbox, and its way to a bank, against web pages of other sites and borrowed names."""
+"""Protects control of the sandbox, and its way to a bank, from web pages of other sites and from forged host names."""
 
 import hmac
 import re
@@ -21,13 +21,13 @@ _WHAT = "admin token"
 
 
 def ensure_token(confdir: Path) -> str:
-    """The token in `confdir`; made when there is none yet. Raises ConfigError."""
+    """Return the token in `confdir`, and create it if there is none. Raises ConfigError."""
     token = ensure_file(confdir / FILE, _WHAT, lambda: secrets.token_urlsafe(32), _TOKEN.fullmatch)
     return _check(token, confdir)
 
 
 def read_token(confdir: Path) -> str | None:
-    """None where no sandbox has made one. Raises ConfigError for a file that holds something else."""
+    """Return the token, or None if no sandbox has created one. Raises ConfigError if the file is invalid."""
     token = read_file(confdir / FILE, _WHAT, _TOKEN.fullmatch)
     return None if token is None else _check(token, confdir)
 
@@ -43,9 +43,11 @@ _REALM = 'Bearer realm="xs2a-sandbox"'
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """`host` is what the sandbox listens on, `public_url` where browsers reach it; without `token` nobody controls it.
+    """`host` is the address that the sandbox listens on, `public_url` its URL for browsers.
 
-    `allowed` are the origins of the user's own web apps: their pages may use the way to a bank.
+    Without `token` nobody controls it.
+
+    `allowed` are the origins of the user's own web apps, whose pages may use the way to a bank.
     """
 
     token: str | None
@@ -54,7 +56,7 @@ class Guard:
     allowed: frozenset[Origin] = frozenset()
 
     def check(self, request: Request) -> None:
-        """Refuses what may not control the sandbox. Raises Refused."""
+        """Check that the request may control the sandbox. Raises Refused."""
         self.check_site(request)
         if self.token is None:
             raise Refused(403, "no-token", "this sandbox was started without an admin token, so nobody controls it")
@@ -67,23 +69,23 @@ class Guard:
             raise Refused(401, "token-wrong", text, ("WWW-Authenticate", f'{_REALM}, error="invalid_token"'))
 
     def check_site(self, request: Request) -> None:
-        """Refuses what comes from pages of other sites, or by a borrowed name. Raises Refused."""
+        """Reject requests from pages of other sites, or with a forged host. Raises Refused."""
         if request.door == "direct" and (name := self._find_foreign_name(request)) is not None:
-            # A page of another site whose name was made to point here sends that name.
+            # A page of another site whose name was pointed to this address sends that name.
             text = f"{name or 'no host'} is not this sandbox: use localhost, or the host of --host or --public-url"
             raise Refused(403, "host-refused", text)
         if self._is_of_another_site(request):
             raise Refused(403, "origin-refused", "web pages of other sites cannot control the sandbox")
 
     def check_way_out(self, request: Request, names: Collection[str] = ()) -> None:
-        """Refuses what may not go on to a bank that is also known by `names`. Raises Refused."""
+        """Check that the request may go to a bank that is also known by `names`. Raises Refused."""
         if self.token and self._holds_token(request):
             text = "this request holds the sandbox's admin token, which is nobody else's business"
             raise Refused(403, "token-refused", text)
         if request.door == "direct" and request.scheme != "http":
             text = f"its target names a place that speaks {request.scheme}, and this port does not"
             raise Refused(400, "target-refused", f"{text}, so this does not go to the bank")
-        # At the proxy a request names the bank, which is checked there.
+        # At the proxy, requests name the bank, which is checked there.
         if (
             request.door in ("direct", "tls")
             and (name := self._find_foreign_name(request, names, self.allowed)) is not None
@@ -99,7 +101,7 @@ class Guard:
     def _find_foreign_name(
         self, request: Request, names: Collection[str] = (), allowed: Collection[Origin] = ()
     ) -> str | None:
-        """A host that the request names, in its target or its headers, and that is not ours; empty where it is none."""
+        """Return a host in the target or the headers that is not ours, an empty text if a host is invalid, or None."""
         for origin in destinations(request):
             if origin is None:
                 return ""
@@ -108,7 +110,7 @@ class Guard:
         return None
 
     def is_ours(self, host: str) -> bool:
-        """Says whether this names the sandbox itself."""
+        """Return whether this host is the sandbox itself."""
         own = {"localhost", self.host.lower(), (urlsplit(self.public_url).hostname or "").lower()} - {""}
         if host in own:
             return True
@@ -116,7 +118,7 @@ class Guard:
             address, listens = ip_address(host), self.host
         except ValueError:
             return False
-        # Who listens everywhere is reached by any address; a number cannot be made to point elsewhere.
+        # If it listens on all addresses, any address may be its own; an IP address cannot be pointed elsewhere.
         return address.is_loopback or listens in ("", "0.0.0.0", "::")
 
     def _is_of_another_site(self, request: Request) -> bool:
@@ -129,7 +131,7 @@ class Guard:
         )
 
     def _is_of_own_app(self, request: Request) -> bool:
-        """Says whether a page of an allowed origin sends this, or leads here: then browsers name it in `Referer`."""
+        """Return whether a page of an allowed origin has sent the request, or links here (then it is the `Referer`)."""
         pages = request.headers.all("Origin") or request.headers.all("Referer")
         return bool(pages) and all(Origin.parse(page) in self.allowed for page in pages)
 

@@ -1,6 +1,6 @@
 """The control interface below `/_sandbox/`: state, clock, sessions, reset, journal, explain, the user's decision.
 
-Who may use it is the guard's to say. It speaks JSON of its own, not the bank's.
+The guard decides who may use it. Its JSON is its own, not the bank's.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,22 +32,22 @@ from xs2a_sandbox.state.session import DEFAULT, is_session_name
 
 _METRICS = "metrics"
 _WARNINGS = 5
-"""So many mistakes of a document are told."""
+"""The most mistakes in a document that are reported."""
 
 
 def is_control(request: Request, segments: Sequence[str]) -> bool:
-    """Tells if it controls the sandbox: never through the proxy or the TLS door, where it is an unknown path."""
+    """Return whether the request controls the sandbox. Through the proxy or the TLS door its paths do not exist."""
     if len(segments) < 2 or segments[0] != ROOT or request.door not in ("direct", "process"):
         return False
     return segments[1] in (_METRICS, *(route.segments[0] for route in _routes()))
 
 
 WARNING = "X-Sandbox-Warning"
-"""The header that says what is odd about what was done all the same."""
+"""The header with a warning about something unusual in a request that was carried out."""
 
 
 class ControlledSandbox(Protocol):
-    """A sandbox that is controlled. `begin_anew` is told the session whose state was forgotten, or None for all."""
+    """A sandbox that is controlled. `begin_anew` is called with the session that was reset, or None for all."""
 
     @property
     def store(self) -> Store | RemoteStore: ...
@@ -79,7 +79,7 @@ class Control:
     async def answer(
         self, request: Request, segments: Sequence[str], guard: Guard, begin: Callable[[Documents], Call]
     ) -> Response:
-        """`begin` starts the request's transaction anew; it is committed unless the request only reads."""
+        """Answer a request. `begin` starts its transaction again; it is committed unless the request only reads."""
         try:
             guard.check(request)
             if tuple(segments[1:]) == (_METRICS,):
@@ -112,7 +112,7 @@ class Control:
         return json_answer(value, refused.status, *refused.headers)
 
     async def _metrics(self, method: str) -> Response:
-        """Answers in the form of Prometheus, so it is none of the routes. Raises Refused, StoreUnavailable."""
+        """Return the metrics for Prometheus. Not a route, because it is not JSON. Raises Refused, StoreUnavailable."""
         if method not in ("GET", "HEAD"):
             allowed = "GET, HEAD"
             raise Refused(405, "method-not-offered", f"/{ROOT}/{_METRICS} is offered for {allowed}", ("Allow", allowed))
@@ -152,7 +152,7 @@ class Control:
         return 200 if is_there else 201, document
 
     def happen(self, request: ControlRequest) -> ControlAnswer:
-        """Lets something happen to a consent, payment or basket that its state machine has."""
+        """Make an event of its state machine happen to a consent, payment or basket."""
         collection, id = _check_writable(request)
         event = request.read().get("event")
         family = next((candidate for candidate in FAMILIES.values() if candidate.collection == collection), None)
@@ -215,7 +215,7 @@ class Control:
             raise Refused(404, "session-unknown", f"nothing is kept of a session {name}")
         return counts
 
-    # -- why
+    # -- explanations
 
     def explain(self, request: ControlRequest) -> ControlAnswer:
         described_one = described_request.read(request.read(), request.call.session.id)
@@ -224,7 +224,7 @@ class Control:
     def status(self, request: ControlRequest) -> ControlAnswer:
         return 200, self._sandbox.status()
 
-    # -- what is to go wrong
+    # -- faults
 
     def add_fault(self, request: ControlRequest) -> ControlAnswer:
         return 201, faults.add(request.call, self._sandbox.banks, request.read())
@@ -233,7 +233,7 @@ class Control:
         faults.delete(request.call, request.names[0])
         return 204, None
 
-    # -- what is answered otherwise
+    # -- added rules
 
     def add_rules(self, request: ControlRequest) -> ControlAnswer:
         return 201, rules.add(request.call, self._sandbox.banks, request.read())
@@ -242,7 +242,7 @@ class Control:
         rules.delete(request.call, request.names[0])
         return 204, None
 
-    # -- what was asked
+    # -- journal
 
     def journal(self, request: ControlRequest) -> ControlAnswer:
         return 200, journal_view.list_entries(request.journal, request.call)
@@ -266,7 +266,7 @@ class Control:
 
 
 def _own(collection: str) -> bool:
-    """Collections that the sandbox keeps for itself are shown when they are named, and never written."""
+    """Return whether the sandbox keeps the collection for itself. It is shown on request, but cannot be written."""
     return collection.startswith("_")
 
 
@@ -596,16 +596,16 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         errors=("journal-mismatch",),
     ),
 )
-"""All that can be asked; docs/control-openapi.yaml is written from it, and `Client` has a method for each."""
+"""All routes. docs/control-openapi.yaml is generated from them, and `Client` has a method for each."""
 
 
 def _routes() -> Iterator[ControlRoute[Control]]:
-    """All routes, those of plugins included."""
+    """Return all routes, including those of plugins."""
     return chain(ROUTES, plugins().collect("control_routes"))
 
 
 def find(method: str, segments: Sequence[str]) -> tuple[ControlRoute[Control], tuple[str, ...]]:
-    """The route, and what stands in its path where that is open. Raises Refused."""
+    """Return the route, and the values of its path parameters. Raises Refused."""
     path = "/" + "/".join(segments)
     there = [(route, names) for route in _routes() if (names := route.names(segments[1:])) is not None]
     if not there:

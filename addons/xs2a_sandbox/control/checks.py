@@ -13,13 +13,13 @@ from xs2a_sandbox.state.session import keep_checks
 
 
 def describe(checks: Checks) -> ChecksShape:
-    """The names of the checks that refuse, and of those that warn."""
+    """Return the names of the checks that reject requests, and of those that warn."""
     profile = "strict" if checks.strict else "documented"
     return ChecksShape(profile=profile, refusing=sorted(checks.refusing), warning=sorted(checks.warning))
 
 
 def put(call: Call, body: Mapping[str, Any]) -> ChecksShape:
-    """Sets what the session's requests are checked for, whatever the settings say. Raises Refused."""
+    """Set the checks for the session's requests, overriding the settings. Raises Refused."""
     profile, names = body.get("profile", "documented"), body.get("checks", [])
     for name, kind, value in (("profile", kinds.PROFILE, profile), ("checks", kinds.CHECKS, names)):
         try:

@@ -1,4 +1,4 @@
-"""A running sandbox, seen from another process: its control interface, typed."""
+"""A typed client for the control interface of a running sandbox in another process."""
 
 import http.client
 import json
@@ -20,11 +20,11 @@ _SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The sandbox at `url`, the base URL that `serve` prints, and one session of it.
+    """The sandbox at `url`, the base URL that `serve` prints, and a session of it.
 
-    The admin token is `token`, or else that of the file in `confdir`. `number` makes a value of a number with a
-    fraction: Decimal keeps the digits that it is written with. Every method raises UserMistake for whatever went wrong:
-    what, where, what to do; NotRunning is one.
+    The admin token is `token`, or else that in `confdir`. `number` converts numbers with a fraction: Decimal keeps
+    their digits. Every method raises UserMistake with what is wrong, where, and what to do; its subclass NotRunning
+    means that no sandbox answers.
     """
 
     url: str = "http://127.0.0.1:8081"
@@ -35,34 +35,34 @@ class Client:
 
     @classmethod
     def of(cls, settings: Settings, session: str | None = None, number: Callable[[str], Any] = float) -> "Client":
-        """The client of the sandbox that `serve` runs with these settings."""
+        """Return a client for the sandbox that `serve` runs with these settings."""
         return cls(url_of("http", settings.host, settings.port), session, confdir=settings.confdir, number=number)
 
     # -- state
 
     def collections(self) -> dict[str, shapes.Collection]:
-        """All that the bank holds, by collection and id."""
+        """Return all documents of the bank, by collection and id."""
         return cast("dict[str, shapes.Collection]", self.get("state"))
 
     def collection(self, collection: str) -> shapes.Collection:
-        """Empty where there is none of that name."""
+        """Return the documents of a collection, which is empty if there is none of that name."""
         return cast("shapes.Collection", self.get("state", collection))
 
     def document(self, collection: str, id: str) -> shapes.Document:
         return cast("shapes.Document", self.get("state", collection, id))
 
     def put_document(self, collection: str, id: str, document: Mapping[str, Any]) -> shapes.Document:
-        """Writes the whole document."""
+        """Write a complete document."""
         return cast("shapes.Document", self.ask("PUT", ("state", collection, id), dict(document)))
 
     def happen(self, collection: str, id: str, event: str) -> shapes.Document:
-        """Lets an event of its state machine happen to a consent, payment or basket."""
+        """Make an event of its state machine happen to a consent, payment or basket."""
         return cast("shapes.Document", self.ask("POST", ("state", collection, id), {"event": event}))
 
     def delete_document(self, collection: str, id: str) -> None:
         self.ask("DELETE", ("state", collection, id))
 
-    # -- the clock
+    # -- clock
 
     def clock(self) -> shapes.ClockShape:
         return cast("shapes.ClockShape", self.get("clock"))
@@ -75,25 +75,25 @@ class Client:
         seed: int | str | None = None,
         real: bool = False,
     ) -> shapes.ClockShape:
-        """Sets it by just one of `shift`, `frozen` (and `seed`) and `real`."""
+        """Set the clock with exactly one of `shift`, `frozen` (and `seed`) and `real`."""
         written = {"shift": shift, "frozen": frozen, "seed": seed, "real": real or None}
         return cast("shapes.ClockShape", self.ask("PUT", ("clock",), _write(written)))
 
     def move_clock(self, move: int | str) -> shapes.ClockShape:
-        """Lets seconds, or a duration such as 90d, pass."""
+        """Let seconds, or a duration such as 90d, pass."""
         return cast("shapes.ClockShape", self.ask("POST", ("clock",), {"move": move}))
 
     def due(self) -> shapes.DueShape:
-        """The next things that happen by themselves."""
+        """Return the next events that happen by themselves."""
         return cast("shapes.DueShape", self.get("due"))
 
-    # -- what is refused
+    # -- checks
 
     def checks(self) -> shapes.ChecksShape:
         return cast("shapes.ChecksShape", self.get("checks"))
 
     def set_checks(self, *checks: str, profile: Literal["documented", "strict"] = "documented") -> shapes.ChecksShape:
-        """Lets these checks refuse, and the others warn where one of the names is warn."""
+        """Set the checks that reject requests. If one of the names is warn, the other checks warn."""
         return cast("shapes.ChecksShape", self.ask("PUT", ("checks",), {"profile": profile, "checks": list(checks)}))
 
     # -- sessions
@@ -108,7 +108,7 @@ class Client:
         self.ask("DELETE", ("sessions", session))
 
     def reset(self, *, all: bool = False) -> shapes.ResetShape:
-        """Forgets the client's session, or all."""
+        """Reset the client's session, or all."""
         return cast("shapes.ResetShape", self.ask("POST", ("reset",), {"all": all}))
 
     def status(self) -> shapes.StatusShape:
@@ -120,16 +120,16 @@ class Client:
         return cast("shapes.AuthorisationShape", self.get("sca", id))
 
     def decide(self, id: str, decide: str) -> shapes.AuthorisationShape:
-        """Lets the authorisation be approved, or end by `decline`, `timeout` or `error`."""
+        """Approve the authorisation, or end it with `decline`, `timeout` or `error`."""
         return cast("shapes.AuthorisationShape", self.ask("POST", ("sca", id), {"decide": decide}))
 
-    # -- what is to go wrong
+    # -- faults
 
     def faults(self) -> shapes.FaultsShape:
         return cast("shapes.FaultsShape", self.get("faults"))
 
     def add_fault(self, fault: shapes.FaultOrder) -> shapes.FaultShape:
-        """Lets something go wrong: `{"operation": "consent-status", "fault": "reset", "next": 1}`."""
+        """Add a fault: `{"operation": "consent-status", "fault": "reset", "next": 1}`."""
         return cast("shapes.FaultShape", self.ask("POST", ("faults",), fault))
 
     def delete_fault(self, id: str) -> None:
@@ -138,14 +138,14 @@ class Client:
     def clear_faults(self) -> shapes.ForgottenShape:
         return cast("shapes.ForgottenShape", self.ask("DELETE", ("faults",)))
 
-    # -- what is answered otherwise
+    # -- added rules
 
     def rules(self) -> shapes.AddedRulesShape:
-        """The rules that were added to the session, and how often each was hit."""
+        """Return the rules that were added to the session, with their numbers of hits."""
         return cast("shapes.AddedRulesShape", self.get("rules"))
 
     def add_rules(self, *rules: Mapping[str, Any] | str) -> shapes.AddedRules:
-        """Adds rules as cassettes write them, as mappings or as text in YAML, over all that there are."""
+        """Add rules in the form of cassettes, as mappings or YAML text. They override all others."""
         written = [rule if isinstance(rule, str) else dict(rule) for rule in rules]
         return cast("shapes.AddedRules", self.ask("POST", ("rules",), {"rules": written}))
 
@@ -155,7 +155,7 @@ class Client:
     def clear_rules(self) -> shapes.ForgottenShape:
         return cast("shapes.ForgottenShape", self.ask("DELETE", ("rules",)))
 
-    # -- what is asked, and why it is answered so
+    # -- journal and explanations
 
     def explain(self, request: shapes.DescribedRequest) -> shapes.ExplanationShape:
         return cast("shapes.ExplanationShape", self.ask("POST", ("explain",), request))
@@ -168,15 +168,15 @@ class Client:
         )
 
     def exchange(self, number: int, *, plain: bool = False) -> shapes.ExchangeShape:
-        """All of one exchange; `plain` shows secrets, too."""
+        """Return an exchange completely. `plain` shows secrets, too."""
         return cast("shapes.ExchangeShape", self.get("journal", str(number), **_plain(plain)))
 
     def send_again(self, number: int) -> shapes.ExchangeSummary:
-        """Sends the request of an exchange once more; returns the new exchange."""
+        """Send the request of an exchange again, and return the new exchange."""
         return cast("shapes.ExchangeSummary", self.ask("POST", ("journal", str(number), "send")))
 
     def compare_exchange(self, number: int, *, allow_writes: bool = False) -> shapes.ComparedShape:
-        """Asks the real bank the same, and says what it answers otherwise."""
+        """Send the request to the real bank, and return the differences of its answer."""
         written = {"allow_writes": allow_writes}
         return cast("shapes.ComparedShape", self.ask("POST", ("journal", str(number), "compare"), written))
 
@@ -186,17 +186,17 @@ class Client:
     def assert_journal(
         self, match: shapes.JournalMatch | None = None, times: int | shapes.TimesRange | None = None
     ) -> shapes.AssertedShape:
-        """The exchanges that fit. Raises UserMistake where they are not as many as `times` says."""
+        """Return the matching exchanges. Raises UserMistake if their number is not as in `times`."""
         written = _write({"match": match, "times": times})
         return cast("shapes.AssertedShape", self.ask("POST", ("journal", "assert"), written))
 
-    # -- how it is asked
+    # -- requests
 
     def get(self, *path: str, **query: str) -> Any:
         return self.ask("GET", path, query=query)
 
     def ask(self, method: str, path: tuple[str, ...], body: Any = None, query: Mapping[str, str] | None = None) -> Any:
-        """The answer's JSON, of a path below `/_sandbox/`."""
+        """Send a request to a path below `/_sandbox/`, and return the JSON of the answer."""
         try:
             parts = urlsplit(self.url)
             port = parts.port
@@ -251,7 +251,7 @@ class Client:
             connection.close()
 
     def _read(self, status: int, content: bytes) -> Any:
-        """A bank's error is possible too: for a session whose name cannot be one."""
+        """Return the JSON of an answer. It may also be an error of the bank, for an invalid session name."""
         if status == 204:
             return None
         try:
@@ -272,12 +272,12 @@ class Client:
 
 
 def _message(value: Any) -> str:
-    """The text of an error, ours or the bank's; empty for anything else."""
+    """Return the text of an error, ours or the bank's; empty for anything else."""
     return next((error.text for error in read_errors(value) if error.code), "")
 
 
 def _write(members: Mapping[str, Any]) -> dict[str, Any]:
-    """The members that were given a value."""
+    """Return the members that have a value."""
     return {name: value for name, value in members.items() if value is not None}
 
 

@@ -16,11 +16,11 @@ from xs2a_sandbox.state.session import keep_clock
 
 _LONGEST_SEED = 200
 _DUE = 50
-"""So many things that fall due are told."""
+"""The most due events that are listed."""
 
 
 def describe(clock: Clock) -> dict[str, Any]:
-    """`shift` in seconds, 0 while the clock is frozen."""
+    """Return the clock. `shift` is in seconds, and 0 while the clock is frozen."""
     return {
         "now": clock.now().isoformat(timespec="seconds"),
         "today": clock.today().isoformat(),
@@ -31,7 +31,7 @@ def describe(clock: Clock) -> dict[str, Any]:
 
 
 def due(call: Call) -> dict[str, Any]:
-    """The next things that happen by themselves, soonest first, in the bank's time."""
+    """Return the next events that happen by themselves, soonest first, in the bank's time zone."""
     return {
         "due": [
             {
@@ -45,7 +45,7 @@ def due(call: Call) -> dict[str, Any]:
 
 
 def put(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Sets the clock, whatever it was before, by just one of `shift`, `frozen` (and `seed`) and `real: true`.
+    """Set the clock, whatever it was before, with exactly one of `shift`, `frozen` (and `seed`) and `real: true`.
 
     Raises Refused.
     """
@@ -61,7 +61,7 @@ def put(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def move(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Lets time pass: at once for a clock that runs, and for a frozen one only so. Raises Refused."""
+    """Move the clock forward. A frozen clock moves only by this. Raises Refused."""
     if "move" not in body:
         raise body_invalid('the body must be {"move": …}')
     clock, span = call.clock, _span("move", body["move"])
@@ -82,7 +82,7 @@ def _keep(call: Call, clock: Clock) -> dict[str, Any]:
         raise _too_far() from None
     if clock.timestamp() < call.clock.timestamp():
         bookings.keep_booked(call)
-    call.state.testdata()  # what its dates count from is kept now: the new time does not change them
+    call.state.testdata()  # fixes the day from which dates count, so that the new time does not change them
     keep_clock(call.state, clock)
     return describe(clock)
 
@@ -90,7 +90,7 @@ def _keep(call: Call, clock: Clock) -> dict[str, Any]:
 def _span(member: str, value: Any) -> timedelta:
     try:
         if isinstance(value, str):
-            # On a command line a number of seconds is a text.
+            # The command line sends a number of seconds as text.
             seconds = re.fullmatch(r"[+-]?\d{1,12}", value, re.ASCII)
             return timedelta(seconds=int(value)) if seconds else parse_duration(value)
         if isinstance(value, int) and not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The documentation with all its pages, those of the control interface included."""
+"""The documentation with all pages, including those on the control interface."""
 
 from functools import cache
 

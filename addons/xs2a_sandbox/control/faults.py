@@ -1,4 +1,4 @@
-"""The faults of a session as the control interface takes, lists and forgets them."""
+"""The faults of a session as the control interface adds, lists and deletes them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -15,7 +15,7 @@ from xs2a_sandbox.state.faults import SCA_ENDINGS
 from xs2a_sandbox.state.session import SESSION_FAULTS
 
 MOST = 100
-"""Faults of one session."""
+"""The most faults of a session."""
 _LONGEST_COUNT = 1_000_000
 
 
@@ -24,7 +24,7 @@ def list_faults(call: Call) -> dict[str, Any]:
 
 
 def add(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Adds a fault, after those that there are. Raises Refused."""
+    """Add a fault after the existing ones. Raises Refused."""
     there = SESSION_FAULTS.all(call.state)
     if len(there) >= MOST:
         raise Refused(409, "too-many-faults", f"a session has {MOST} faults at most: delete some")
@@ -56,7 +56,7 @@ def add(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def delete(call: Call, id: str) -> None:
-    """Raises Refused where there is none of that id."""
+    """Delete a fault. Raises Refused if there is none with that id."""
     if not SESSION_FAULTS.remove(call.state, id):
         raise Refused(404, "fault-unknown", f"the session {call.session.id} has no fault {id}")
 
@@ -66,7 +66,7 @@ def forget_all(call: Call) -> dict[str, Any]:
 
 
 def _check_ending(body: Mapping[str, Any]) -> None:
-    """Raises Refused for an ending of SCA that there cannot be."""
+    """Check the ending of SCA. Raises Refused."""
     if body["sca"] not in SCA_ENDINGS:
         raise body_invalid(f"sca must be one of {', '.join(SCA_ENDINGS)}")
     if others := sorted(body.keys() & {*MEMBERS, "operation", "does", "method"}):
@@ -84,14 +84,14 @@ def _check_deed(text: Any, interfaces: Sequence[Interface]) -> None:
 
 
 def _check_rule_is_for(id: str, pattern: str, interfaces: Sequence[Interface]) -> None:
-    """Raises Refused for a rule of the bank that is for none of the operations."""
+    """Check that the bank's rule is for an operation that matches the pattern. Raises Refused."""
     owners = [rule.operation for interface in interfaces for rule in interface.rules if rule.id == id]
     if all(owner is not None and not fnmatchcase(owner, pattern) for owner in owners):
         raise body_invalid(f"the rule {id} is for {owners[0]}, not for {pattern}")
 
 
 def _check_text(name: str, body: Mapping[str, Any], texts: list[str], fits: Callable[[str, str], bool]) -> None:
-    """Raises Refused for a member that is no text, or that fits nothing that there is."""
+    """Check that a member is a text that matches something that exists. Raises Refused."""
     if name not in body:
         return
     value = body[name]

@@ -1,4 +1,4 @@
-"""The page at the base URL, on which the sandbox says what it is, where its doors are, and what to trust."""
+"""The page at the base URL: what the sandbox is, where its doors are, and which CA to trust."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ DOCUMENTATION = "/_sandbox/docs/"
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """URLs of the doors; `ca_file` is what a client of the proxy and of the TLS door has to trust."""
+    """The URLs of the doors. `ca_file` is the certificate that clients of the proxy and the TLS door have to trust."""
 
     proxy: str
     direct: str
@@ -28,9 +28,9 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class FrontPage:
-    """`command` can be typed to see that it works, if there is one; `banks` are the real ones that are named.
+    """`command` is an example to try the sandbox, if there is one; `banks` are the real ones that are shown.
 
-    With `local` whoever reads it is on the machine where the sandbox runs, or can be: others need not know its files.
+    `local` means that readers are on the sandbox's machine, or can be; others need not know its files.
     """
 
     addresses: Addresses
@@ -39,7 +39,7 @@ class FrontPage:
     local: bool = True
 
     def answer(self, request: Request) -> Response:
-        """HTML for who asks for it, else JSON."""
+        """Return HTML if the request asks for it, otherwise JSON."""
         if asks_for_html(request):
             banks = [bank for bank in self.banks if bank.can_be_asked]
             answer = show(Page("front", {**self._facts(), "asked": banks}))
@@ -64,7 +64,7 @@ class FrontPage:
 
 
 def asks_for_html(request: Request) -> bool:
-    """Says whether HTML is asked for, as browsers do; who takes anything, as curl does, gets JSON."""
+    """Return whether the request asks for HTML, like browsers. Clients that accept anything, like curl, get JSON."""
     for media_range in ",".join(request.headers.all("Accept")).split(","):
         media, parameters = split_parameters(media_range)
         if media == "text/html":

@@ -1,4 +1,4 @@
-"""The journal as the control interface shows it: filtered, asserted about, redacted."""
+"""The journal as the control interface shows it: filtered, with assertions, redacted."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
@@ -29,13 +29,13 @@ QUERY: Mapping[str, type] = {
     COUNTS: bool,
     PLAIN: bool,
 }
-"""The filters of the list, by name, with their types."""
+"""The query parameters of the list, with their types."""
 _AS_DISPLAYED = "number session method target status source rule milliseconds fault cut reason operation client".split()
-"""Members of an exchange that are shown as they are."""
+"""The members of an exchange that are shown without conversion."""
 
 
 class Answering(Protocol):
-    """A sandbox that can be asked, and held against its bank."""
+    """A sandbox that answers requests and compares answers with its bank."""
 
     @property
     def journal(self) -> Journal: ...
@@ -46,7 +46,7 @@ class Answering(Protocol):
 
 
 def list_entries(journal: Journal, call: Call) -> dict[str, Any]:
-    """The last `limit` that fit, oldest first. Raises Refused."""
+    """Return the last `limit` exchanges that match, oldest first. Raises Refused."""
     query = call.query
     if unknown := sorted(query.keys() - set(QUERY)):
         text = f"the query has a filter {unknown[0]!r}; known here: {', '.join(QUERY)}"
@@ -85,19 +85,19 @@ def _terms(text: str) -> tuple[Term, ...]:
 
 
 def one(journal: Journal, call: Call, number: str) -> dict[str, Any]:
-    """All of one exchange. Raises Refused."""
+    """Return an exchange completely. Raises Refused."""
     entry = _entry(journal, number)
     return describe_whole(entry, _display(journal, entry, _is_plain(call.query)))
 
 
 def since(request: Request) -> int:
-    """The number after which exchanges are asked for; 0 where none is named that there can be."""
+    """Return the number after which exchanges are requested, or 0 without a valid one."""
     text = dict(split_target(request.target).query).get("since", "")
     return int(text) if _is_number(text) else 0
 
 
 def find_sendable(journal: Journal, number: str) -> Journaled:
-    """An exchange whose request can be sent again, however long its answer was. Raises Refused."""
+    """Return an exchange whose request can be sent again, whatever the size of its answer. Raises Refused."""
     entry = _entry(journal, number)
     if entry.cut and len(entry.body) >= KEPT_BODY:
         text = f"the body of request {number} is larger than what the journal keeps of one, so it cannot be sent again"
@@ -106,7 +106,7 @@ def find_sendable(journal: Journal, number: str) -> Journaled:
 
 
 def find_comparable(journal: Journal, number: str) -> Journaled:
-    """An exchange that can be held against the bank. Raises Refused."""
+    """Return an exchange that can be compared with the bank. Raises Refused."""
     entry = _entry(journal, number)
     if entry.cut:
         text = f"exchange {number} is larger than what the journal keeps of one, so it cannot be compared"
@@ -115,7 +115,7 @@ def find_comparable(journal: Journal, number: str) -> Journaled:
 
 
 async def send_again(sandbox: Answering, entry: Journaled) -> ControlAnswer:
-    """The summary of the exchange that comes of sending a request again."""
+    """Send a request again, and return a summary of the new exchange."""
     last = max((entry.number for entry in await sandbox.journal.read_whole()), default=0)
     request = described_request.of(entry)
     response = await sandbox.answer(request)
@@ -131,7 +131,7 @@ async def send_again(sandbox: Answering, entry: Journaled) -> ControlAnswer:
 
 
 async def compare(sandbox: Answering, entry: Journaled, body: Mapping[str, Any]) -> ControlAnswer:
-    """What the bank answers otherwise to the request of an exchange. Raises Refused."""
+    """Send the request of an exchange to the bank, and return the differences. Raises Refused."""
     allow_writes = body.get("allow_writes", False)
     if not isinstance(allow_writes, bool):
         raise body_invalid(f"allow_writes must be true or false, not {kind(allow_writes)}")
@@ -156,9 +156,9 @@ def empty(journal: Journal, call: Call) -> dict[str, Any]:
 
 
 def check_assertions(journal: Journal, call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The exchanges that were asserted.
+    """Return the matching exchanges.
 
-    Raises Refused, with 409 and what was there instead where the assertion does not hold.
+    Raises Refused with 409 and what was found instead if the assertion is not met.
     """
     match = body.get("match", {})
     if not isinstance(match, dict):
@@ -179,7 +179,7 @@ def check_assertions(journal: Journal, call: Call, body: Mapping[str, Any]) -> d
         f"expected {verdict.times}, found {len(verdict.fitting)}: {verdict.search}",
         found=[summary(entry, journal.displayed(entry)) for entry in verdict.fitting[-LIMIT:]],
         nearest=[
-            # Where, not how: that would tell what was sent.
+            # Only the places that differ: the values could reveal what was sent.
             {**summary(entry, journal.displayed(entry)), "differs": [place for place, _ in differences]}
             for entry, differences in verdict.nearest
         ],
@@ -187,7 +187,10 @@ def check_assertions(journal: Journal, call: Call, body: Mapping[str, Any]) -> d
 
 
 def summary(entry: Journaled, view: Journaled) -> dict[str, Any]:
-    """A few words of `view`, and what the entry came nearest to: those are the interface's words, not the app's."""
+    """Return a summary of `view`, with the candidates nearest to the entry.
+
+    These are words of the interface, not the app.
+    """
     return {
         "number": view.number,
         "time": view.time.isoformat(timespec="milliseconds"),
@@ -222,7 +225,10 @@ def describe_whole(entry: Journaled, view: Journaled) -> dict[str, Any]:
 
 
 def read(document: Mapping[str, Any]) -> Journaled:
-    """The exchange that `whole` has shown. A body of JSON is written anew: its spaces are lost."""
+    """Return the exchange from a document of `describe_whole`.
+
+    JSON bodies are formatted again, so their blanks are lost.
+    """
     request, answer = document["request"], document["answer"]
     return Journaled(
         time=datetime.fromisoformat(document["time"]),
@@ -247,7 +253,7 @@ def _bytes(message: Mapping[str, Any]) -> bytes:
 
 
 def _body(body: bytes) -> dict[str, Any]:
-    """`body` as JSON, else `text`, else `base64`; nothing where there is none."""
+    """Return the body as JSON in `body`, or as `text`, or as `base64`; nothing if it is empty."""
     if not body:
         return {}
     if (value := read_json(body)) is not None:
@@ -277,7 +283,10 @@ def _search(call: Call, filters: Mapping[str, Any]) -> Search:
 
 
 def _session(call: Call) -> str | None:
-    """A request that names no session means all of them: the journal is the sandbox's, not a session's."""
+    """Return the session to filter by.
+
+    Without a session in the request all match: the journal belongs to the sandbox.
+    """
     return None if call.session.id == DEFAULT else call.session.id
 
 

@@ -1,4 +1,4 @@
-"""docs/control-openapi.yaml, the control interface as an OpenAPI 3.1 document."""
+"""Generates docs/control-openapi.yaml, the control interface as an OpenAPI 3.1 document."""
 
 from http import HTTPStatus
 from itertools import groupby
@@ -85,7 +85,7 @@ def _answers(route: ControlRoute[Any], written: Json) -> Json:
 
 
 def _errors(route: ControlRoute[Any], written: Json) -> Json:
-    """By status, with the names that `error` can have there."""
+    """Return the responses by status, with the values of `error` for each."""
     names = sorted({*EVERYWHERE, *route.ends_in}, key=lambda name: (ERRORS[name], name))
     return {
         str(status): {"description": ", ".join(group), "content": _json(written, ErrorShape)}
@@ -94,5 +94,5 @@ def _errors(route: ControlRoute[Any], written: Json) -> Json:
 
 
 def text() -> str:
-    """docs/control-openapi.yaml."""
+    """Return the content of docs/control-openapi.yaml."""
     return to_yaml(document(), "addons/xs2a_sandbox/control/")

@@ -1,4 +1,4 @@
-"""Pages of the sandbox itself, beside the bank's interface."""
+"""Pages of the sandbox itself, besides the bank's interface."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,8 +23,10 @@ DOCS = "docs"
 
 
 class Pages:
-    """`ca_file` is offered for download when it is there; nobody is ready while `store` cannot be written, or a
-    `recording` that is made."""
+    """`ca_file` is offered for download if it exists.
+
+    The sandbox is not ready while `store` or the active `recording` cannot be written.
+    """
 
     def __init__(self, ca_file: Path, store: Store | RemoteStore, recording: Recording | None = None) -> None:
         self._ca_file = ca_file
@@ -32,7 +34,7 @@ class Pages:
         self._recording = recording
 
     def has(self, request: Request, segments: Sequence[str]) -> bool:
-        """Tells if there is such a page for this door: /_sandbox/ is never reached through a proxy."""
+        """Return whether there is such a page at this door: /_sandbox/ is never reachable through a proxy."""
         if len(segments) < 2 or segments[0] != ROOT or request.method not in ("GET", "HEAD"):
             return False
         if request.door not in ("direct", "process"):
@@ -50,7 +52,7 @@ class Pages:
             case "ready":
                 return await self._check_ready()
             case "docs":
-                # Markdown takes a moment to render, and some pages seconds to make: no other request waits for that.
+                # Rendering Markdown is slow, and some pages take seconds to make, so other requests must not wait.
                 return await asyncio.to_thread(_documentation, request, segments[2:])
         disposition = ("Content-Disposition", 'attachment; filename="xs2a-sandbox-ca.pem"')
         headers = (("Content-Type", "application/x-pem-file"), disposition)
@@ -76,7 +78,7 @@ def _documentation(request: Request, path: Sequence[str]) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class FilesStatus:
-    """The time when what is used was read, and what has been wrong with the files since, in lines."""
+    """When the current files were read, and the mistakes found in them since, as lines."""
 
     loaded: datetime
     problems: tuple[str, ...] = ()

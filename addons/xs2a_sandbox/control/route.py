@@ -1,4 +1,4 @@
-"""The declaration of a route of the control interface: who answers it, and what its documentation says of it."""
+"""The declaration of a route of the control interface: its handler and its documentation."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,32 +11,34 @@ from xs2a_sandbox.journal.journal import Journal
 from xs2a_sandbox.state import Documents
 
 type ControlAnswer = tuple[int, Any]
-"""Status and JSON; the value None is no body."""
+"""Status and JSON. The value None means no body."""
 
 type Later = Callable[[], Awaitable[ControlAnswer]]
-"""Work that waits for somebody: it begins once the request's transaction has ended."""
+"""Work that has to wait. It starts after the request's transaction has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControlRequest:
-    """One attempt at one request to a `route`; `names` are the segments that its path leaves open, `documents` those of
-    all sessions."""
+    """One attempt at a request to a `route`.
+
+    `names` are the values of the path parameters, `documents` those of all sessions.
+    """
 
     call: Call
     names: Sequence[str]
     route: "ControlRoute[Any]"
     documents: Documents
     journal: Journal = field(default_factory=Journal)
-    """That of all processes that are this sandbox."""
+    """The journal of all processes of this sandbox."""
 
     def read(self) -> dict[str, Any]:
-        """The body, which has no members but those of its shape. Raises Refused."""
+        """Return the body. Only members of its declared shape are allowed. Raises Refused."""
         if self.route.is_optional and not self.call.request.body.strip():
             return {}
         return self.body(*members(self.route.body))
 
     def body(self, *members: str) -> dict[str, Any]:
-        """An object with no other members, where any are named. Raises Refused."""
+        """Return the body as an object. If `members` are given, only these are allowed. Raises Refused."""
         warnings: list[str] = []
         try:
             value = parse_json(self.call.request.body, warnings)
@@ -52,13 +54,13 @@ class ControlRequest:
 
 
 def kind(value: Any) -> str:
-    """The kind of a JSON value, in words."""
+    """Return the type of a JSON value in words."""
     kinds = {list: "a list", str: "a text", bool: "true or false", dict: "an object", type(None): "null"}
     return kinds.get(type(value), "a number")
 
 
 def members(shape: Any) -> tuple[str, ...]:
-    """The members that a body of this shape may have; none where it may have any."""
+    """Return the members that a body of this shape may have, or none if all are allowed."""
     return tuple(get_type_hints(shape)) if is_typeddict(shape) else ()
 
 
@@ -98,17 +100,17 @@ ERRORS: Mapping[str, int] = {
     "bank-writes": 409,
     "busy": 503,
 }
-"""All refusals by name, with their status."""
+"""All errors by name, with their status."""
 
 EVERYWHERE = ("token-missing", "token-wrong", "host-refused", "origin-refused", "no-token", "busy")
 
 
 @dataclass(frozen=True, slots=True)
 class ControlRoute[Owner]:
-    """`path` is below `/_sandbox/`, with `{names}` in braces; `id` is what the client's method is called.
+    """`path` is below `/_sandbox/`, with parameters in braces; `id` is the name of the client's method.
 
-    `body` is the shape of the JSON that is sent, `answers` those of what comes back, by status; `query` are the
-    parameters that there are, with their types; `errors` are named beside those that any route ends in.
+    `body` is the shape of the request's JSON, `answers` are those of the responses by status; `query` are the query
+    parameters with their types; `errors` are those besides the errors of every route.
     """
 
     method: str
@@ -128,14 +130,14 @@ class ControlRoute[Owner]:
 
     @property
     def ends_in(self) -> tuple[str, ...]:
-        """The refusals that its own work can end in."""
+        """The errors that the route itself can return."""
         opened = ("id-empty",) if "{" in self.path else ()
         sent = ("body-invalid",) if self.body is not None else ()
         filters = ("query-invalid",) if self.query else ()
         return (*opened, *sent, *filters, *self.errors)
 
     def names(self, segments: Sequence[str]) -> tuple[str, ...] | None:
-        """The segments of the path that the route leaves open; None for another path."""
+        """Return the values of the path parameters, or None if the path is another one."""
         names = []
         if len(segments) != len(self.segments):
             return None

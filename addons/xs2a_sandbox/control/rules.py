@@ -1,4 +1,4 @@
-"""The rules of a session as the control interface takes, lists and forgets them."""
+"""The rules of a session as the control interface adds, lists and deletes them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +11,9 @@ from xs2a_sandbox.errors import Refused, Unreadable, body_invalid
 from xs2a_sandbox.state.session import SESSION_RULES
 
 MOST = 500
-"""Rules that may be added to a session."""
+"""The most rules that can be added to a session."""
 LONGEST = 256 * 1024
-"""Characters of the rules that may be added to a session."""
+"""The most characters of the rules that can be added to a session."""
 _FORGET = "DELETE /_sandbox/rules forgets those that are there"
 
 
@@ -22,7 +22,7 @@ def list_rules(call: Call) -> dict[str, Any]:
 
 
 def add(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
-    """Adds rules, over those that there are. Raises Refused."""
+    """Add rules that override the existing ones. Raises Refused."""
     there = SESSION_RULES.all(call.state)
     written = body.get("rules")
     if not isinstance(written, list) or not written or not all(isinstance(rule, dict | str) for rule in written):
@@ -43,7 +43,7 @@ def add(call: Call, banks: Banks, body: Mapping[str, Any]) -> AddedRules:
 
 
 def delete(call: Call, id: str) -> None:
-    """Raises Refused where nothing was added by that id."""
+    """Delete an addition. Raises Refused if there is none with that id."""
     if not SESSION_RULES.remove(call.state, id):
         raise Refused(404, "rules-unknown", f"nothing was added to the session {call.session.id} as {id}")
 
@@ -53,7 +53,7 @@ def forget_all(call: Call) -> dict[str, Any]:
 
 
 def _check_count(count: int) -> None:
-    """Raises Refused."""
+    """Check the number of rules. Raises Refused."""
     if count > MOST:
         most = f"a session has at most {MOST} added rules"
         raise Refused(409, "too-many-rules", f"{most}, and with these it would have {count:,}: {_FORGET}")
@@ -64,7 +64,7 @@ def _describe(kept: Mapping[str, Any]) -> AddedRules:
 
 
 def _check(banks: Banks, kept: Mapping[str, Any]) -> list[str]:
-    """The ids of rules that one of the banks can have. Raises Refused with why the default one cannot."""
+    """Return the ids of rules that fit one of the banks. Raises Refused with the reason for the default bank."""
     why = ""
     for bank in (banks.default, *banks.all):
         try:

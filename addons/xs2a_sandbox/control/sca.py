@@ -1,4 +1,4 @@
-"""Decides in the payment user's place: an authorisation is approved, declined or left to fail."""
+"""Decides instead of the payment user: approves an authorisation, declines it, or makes it fail."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,12 +16,12 @@ DECISIONS = ("approve", "decline", "timeout", "error")
 
 
 def read(call: Call, id: str) -> Document:
-    """The authorisation and the status of what it is for. Raises Refused."""
+    """Return the authorisation and the status of its resource. Raises Refused."""
     return _describe(_visit(call, id))
 
 
 def decide(call: Call, id: str, body: Mapping[str, Any]) -> Document:
-    """Decides as if the payment user had, in the bank's app or on its pages. Raises Refused."""
+    """Decide as if the payment user had done so in the bank's app or on its pages. Raises Refused."""
     decision = body.get("decide")
     if decision not in DECISIONS:
         raise body_invalid(f"decide must be one of {', '.join(DECISIONS)}")
@@ -46,7 +46,7 @@ def decide(call: Call, id: str, body: Mapping[str, Any]) -> Document:
 
 
 def _visit(call: Call, id: str) -> Visit:
-    """The payment user's visit to the authorisation. Raises Refused."""
+    """Return the payment user's visit for the authorisation. Raises Refused."""
     id = as_kept(id)
     if authorisation := call.state.get(AUTHORISATIONS, id):
         return Visit(call, FAMILIES[authorisation["family"]], authorisation["resource"], id, link="")
@@ -54,7 +54,7 @@ def _visit(call: Call, id: str) -> Visit:
 
 
 def _check_open(visit: Visit) -> None:
-    """Raises Refused where the decision could have no effect, or has its effect elsewhere."""
+    """Check that the decision has an effect here. Raises Refused."""
     family, id = visit.family, visit.resource_id
     what = "payment" if family.name == "cancellation" else family.name
     if not visit.resource:

@@ -1,4 +1,4 @@
-"""The shapes of what the control interface takes and gives: its routes declare them, its client returns them."""
+"""The shapes of the control interface's JSON. Its routes declare them, and its client returns them."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
@@ -7,7 +7,7 @@ from xs2a_sandbox.cassette.fault import FaultWish
 
 Document = dict[str, Any]
 Collection = dict[str, Any]
-"""Documents by id; of rates plain texts."""
+"""Documents by id; for rates, plain texts."""
 
 
 class ErrorShape(TypedDict):
@@ -18,7 +18,7 @@ class ErrorShape(TypedDict):
 
 
 class ClockShape(TypedDict):
-    """`shift` is in seconds, 0 while the clock is frozen."""
+    """`shift` is in seconds, and 0 while the clock is frozen."""
 
     now: str
     today: str
@@ -28,7 +28,7 @@ class ClockShape(TypedDict):
 
 
 class ClockSetting(TypedDict, total=False):
-    """Just one of `shift`, `frozen` (and `seed`) and `real: true`."""
+    """Exactly one of `shift`, `frozen` (and `seed`) and `real: true`."""
 
     shift: int | str
     frozen: str
@@ -43,7 +43,7 @@ class ClockMove(TypedDict):
 
 
 class EventOrder(TypedDict):
-    """An event of the state machine, by its name in docs/states.md."""
+    """The name of an event of the state machine, as in docs/states.md."""
 
     event: str
 
@@ -55,13 +55,13 @@ class DueEvent(TypedDict):
 
 
 class DueShape(TypedDict):
-    """Fifty at most, in the bank's time."""
+    """At most fifty events, in the bank's time zone."""
 
     due: list[DueEvent]
 
 
 class ChecksShape(TypedDict):
-    """The names of the checks that refuse, and of those that warn."""
+    """The names of the checks that reject requests, and of those that warn."""
 
     profile: str
     refusing: list[str]
@@ -69,14 +69,14 @@ class ChecksShape(TypedDict):
 
 
 class ChecksSetting(TypedDict, total=False):
-    """The profile is `documented` where it is left out."""
+    """The default profile is `documented`."""
 
     profile: Literal["documented", "strict"]
     checks: list[str]
 
 
 class SessionShape(TypedDict):
-    """`documents` counts those that were changed, by collection, deletions included."""
+    """`documents` is the number of changed documents by collection, including deletions."""
 
     id: str
     documents: dict[str, int]
@@ -87,13 +87,13 @@ class SessionsShape(TypedDict):
 
 
 class ResetOrder(TypedDict, total=False):
-    """The request's session, or all of them."""
+    """The request's session, or all sessions."""
 
     all: bool
 
 
 class ResetShape(TypedDict):
-    """The sessions that were forgotten."""
+    """The sessions that were reset."""
 
     reset: list[str]
 
@@ -114,7 +114,7 @@ class RecordingShape(TypedDict):
 
 
 class DifferenceShape(TypedDict):
-    """A difference that exchanges of an operation have shown; `first` is what it was in the first of them."""
+    """A difference in exchanges of an operation; `first` is how it looked in the first of them."""
 
     operation: str
     severity: Literal["high", "medium", "low"]
@@ -125,14 +125,14 @@ class DifferenceShape(TypedDict):
 
 
 class ComparisonShape(TypedDict):
-    """What mode compare has found up to now."""
+    """The results of mode compare so far."""
 
     exchanges: int
     differences: list[DifferenceShape]
 
 
 class StatusShape(TypedDict):
-    """`loaded` is when the files were read, `problems` what has been wrong with them since, in lines."""
+    """`loaded` is when the files were read, `problems` are the mistakes found in them since, as lines."""
 
     loaded: str
     problems: list[str]
@@ -143,7 +143,7 @@ class StatusShape(TypedDict):
 
 
 class AuthorisationShape(TypedDict):
-    """The authorisation as it is kept, with the status of the consent, payment or basket that it is for."""
+    """The stored authorisation, with the status of its consent, payment or basket."""
 
     id: str
     status: str
@@ -159,7 +159,7 @@ class PsuDecision(TypedDict):
 
 
 class DescribedRequest(TypedDict):
-    """A `url` of another host is asked for through the proxy, a path at the base URL.
+    """A `url` of another host is requested through the proxy, a path at the base URL.
 
     `certificates` are those that the client shows, its own first: DER in base64.
     """
@@ -173,7 +173,7 @@ class DescribedRequest(TypedDict):
 
 
 class ClientShape(TypedDict):
-    """Whose certificate the client has shown: name, organisation identifier and roles of the TPP."""
+    """The TPP in the client certificate: name, organisation identifier and roles."""
 
     name: str
     organisation: str
@@ -181,7 +181,7 @@ class ClientShape(TypedDict):
 
 
 class ExplanationShape(TypedDict):
-    """The answer that would be given, who gives it, and who comes near: see docs/explain.md."""
+    """The answer that would be given, its source, and the nearest candidates: see docs/explain.md."""
 
     request: dict[str, str]
     decision: str
@@ -202,8 +202,9 @@ class ExplanationShape(TypedDict):
 class FaultOrder(FaultWish, total=False):
     """Something that goes wrong with requests for an `operation`, for what one `does`, by a `method`, or with all.
 
-    With `skip` so many of them go well first, with `every` it is each so many-th after that, with `next` so many times
-    and then no more. With `sca` it is no request: an authorisation that a customer approves ends that way.
+    `skip` is the number of requests that are answered normally first; with `every` only each n-th after that fails;
+    `next` is how often it happens in total. `sca` is not about requests: an authorisation that a customer approves ends
+    that way.
     """
 
     operation: str
@@ -216,7 +217,7 @@ class FaultOrder(FaultWish, total=False):
 
 
 class FaultShape(FaultOrder):
-    """`seen` requests were like that, and `hits` of them went wrong."""
+    """`seen` requests matched, and `hits` of them failed."""
 
     id: str
     seen: int
@@ -228,13 +229,13 @@ class FaultsShape(TypedDict):
 
 
 class RulesOrder(TypedDict):
-    """Rules as cassettes write them, each as an object or as text in YAML, which may also be a list of rules."""
+    """Rules in the form of cassettes, each as an object or YAML text, which may also be a list of rules."""
 
     rules: list[dict[str, Any] | str]
 
 
 class AddedRules(TypedDict):
-    """Rules that were added together, as text; `hits` says how many answers each has given, or changed."""
+    """Rules that were added together, as text. `hits` is how many answers each rule has given or changed."""
 
     id: str
     rules: list[str]
@@ -242,7 +243,7 @@ class AddedRules(TypedDict):
 
 
 class AddedRulesShape(TypedDict):
-    """The last wins."""
+    """The last addition wins."""
 
     added: list[AddedRules]
 
@@ -265,7 +266,7 @@ class ExchangeSummary(TypedDict):
 
 
 class MessageShape(TypedDict):
-    """A body of JSON is `body`, other text `text`, and else it is in `base64`."""
+    """A JSON body is in `body`, other text in `text`, everything else in `base64`."""
 
     status: NotRequired[int]
     headers: list[list[str]]
@@ -275,7 +276,7 @@ class MessageShape(TypedDict):
 
 
 class ExchangeShape(ExchangeSummary):
-    """`cut` says that more was sent than is kept."""
+    """`cut` means that more was sent than is kept."""
 
     origin: str
     fault: str | None
@@ -285,13 +286,13 @@ class ExchangeShape(ExchangeSummary):
 
 
 class ComparisonOrder(TypedDict, total=False):
-    """With `allow_writes` the bank is also sent what changes something there."""
+    """With `allow_writes` the bank also gets requests that change something."""
 
     allow_writes: bool
 
 
 class FindingShape(TypedDict):
-    """A difference: `bank` and `sandbox` are what stands at the `place`, redacted, and cut short."""
+    """A difference: `bank` and `sandbox` are the values at the `place`, redacted and shortened."""
 
     severity: Literal["high", "medium", "low"]
     kind: str
@@ -301,8 +302,9 @@ class FindingShape(TypedDict):
 
 
 class ComparedShape(TypedDict):
-    """`verdict` is `same`, `differs` or why there is none; `masked` differences do not count; `trouble` is why nothing
-    could be compared, `remark` what else there is to know."""
+    """`verdict` is `same`, `differs` or the reason why there is none; `masked` differences do not count; `trouble` is
+    why there is no comparison, `remark` further information.
+    """
 
     number: int
     operation: str
@@ -348,7 +350,7 @@ class TimesRange(TypedDict, total=False):
 
 
 class Assertion(TypedDict, total=False):
-    """Once is enough where `times` is not there."""
+    """Without `times` one match is enough."""
 
     match: JournalMatch
     times: int | TimesRange | None

@@ -1,4 +1,4 @@
-"""The documentation, as it comes with the package: pages in Markdown, shown as HTML, and those made of what runs."""
+"""The documentation in the package: Markdown pages, shown as HTML, and generated pages."""
 
 from xs2a_sandbox.documentation.site import Site
 

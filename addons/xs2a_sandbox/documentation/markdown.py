@@ -1,4 +1,4 @@
-"""Markdown as HTML, with the anchors of headings that the pages link to."""
+"""Converts Markdown to HTML, with the anchors of headings that pages link to."""
 
 import posixpath
 import re
@@ -13,7 +13,7 @@ _NO_SLUG = re.compile(r"[^\w\- ]")
 
 
 class Rendered(NamedTuple):
-    """`headings` are anchor and text of each heading of the second level."""
+    """`headings` are anchor and text of each second-level heading."""
 
     title: str
     headings: list[tuple[str, str]]
@@ -21,7 +21,10 @@ class Rendered(NamedTuple):
 
 
 def render(text: str, folder: str = "") -> Rendered:
-    """The page, which is in this folder. Links that lead out of the documentation, into the repository, become text."""
+    """Render a page in this folder.
+
+    Links that lead out of the documentation, into the repository, become text.
+    """
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     tokens = [token for token in parser.parse(text) if not _is_left_out(token)]
     headings = _anchor(tokens)
@@ -37,12 +40,15 @@ def render(text: str, folder: str = "") -> Rendered:
 
 
 def _is_left_out(token: Token) -> bool:
-    """Comments, and diagrams: each would need a script, and the table below it says the same."""
+    """Return whether it is a comment or a diagram.
+
+    Diagrams would need a script, and the table after each says the same.
+    """
     return token.type == "html_block" or (token.type == "fence" and token.info == "mermaid")
 
 
 def _anchor(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
-    """Level, anchor and text of each heading, which gets its anchor: the one that GitHub gives it."""
+    """Add GitHub's anchor to each heading, and return level, anchor and text of all headings."""
     headings: list[tuple[str, str, str]] = []
     slugs: list[str] = []
     for heading, inline in pairwise(tokens):

@@ -1,4 +1,4 @@
-"""docs/openapi.yaml, the interface as an OpenAPI 3.1 document."""
+"""Generates docs/openapi.yaml, the interface as an OpenAPI 3.1 document."""
 
 import json
 import re
@@ -33,7 +33,7 @@ type Listed = dict[str, list[str]]
 
 
 class Writer:
-    """Writes operations, and collects what they refer to in `components`."""
+    """Writes operations, and collects the components that they refer to."""
 
     def __init__(self, bank: Interface, schemas: Schemas) -> None:
         self.bank = bank
@@ -44,7 +44,7 @@ class Writer:
         paths: dict[str, Json] = {}
         for operation in self.bank.operations.values():
             if not operation.pattern.text.startswith("/v1/"):
-                continue  # tokens are RFC 6749's to describe
+                continue  # tokens are described by RFC 6749
             for path, fixed, listed in paths_of(operation):
                 paths.setdefault(path, {})[operation.method.lower()] = self.operation(operation, fixed, listed)
         return {
@@ -90,12 +90,12 @@ class Writer:
             yield {"$ref": f"#/components/parameters/{parameter['name']}"} if same else parameter
 
     def responses(self, operation: Operation, listed: Listed) -> Json:
-        """By status: the operation's answers, those of the rules for it, and the errors that it can end in."""
+        """Return the responses by status: those of the operation and of its rules, and its errors."""
         by_status = groupby(sorted(self.endings(operation, listed)), key=itemgetter(0))
         return {str(status): self.response(str(status), list(group)) for status, group in by_status}
 
     def endings(self, operation: Operation, listed: Listed) -> set[tuple[int, str, str, str]]:
-        """All that the operation can be answered with: status, name of schema or error, text, schema."""
+        """Return all possible responses: status, name of schema or error, text, schema."""
         unlisted = {error for name, error in operation.otherwise.items() if name not in listed}
         errors = errors_of(self.bank, operation) - unlisted
         entries: set[tuple[int, str, str, str]] = set()
@@ -127,11 +127,11 @@ class Writer:
         return {"application/json": {"schema": {"anyOf": [first, *others]} if others else first}}
 
     def schema(self, name: str, pointer: str = "") -> Json:
-        """A reference to a component; `pointer` is `/$defs/…` where it is a part of that schema."""
+        """Return a reference to a component. `pointer` is `/$defs/…` if it is a part of the schema."""
         key = ".".join([name.replace("/", "."), *pointer.split("/")[2:]])
         if key not in self.components["schemas"]:
             value = reduce(getitem, parse_pointer(pointer), self.schemas[name].document)
-            self.components["schemas"][key] = {}  # now, because a schema may refer to itself
+            self.components["schemas"][key] = {}  # before its content, because a schema may refer to itself
             self.components["schemas"][key] = self.inline({n: v for n, v in value.items() if n not in _LEFT_OUT}, name)
         return {"$ref": f"#/components/schemas/{key}"}
 
@@ -147,7 +147,7 @@ class Writer:
 
 
 def text_schema(matcher: Any) -> Json:
-    """Describes, as JSON Schema, a text that fits, as far as there are words for it."""
+    """Return a JSON Schema for texts that fit the matcher, as far as JSON Schema can express it."""
     schema: Json = {}
     for name, operand in long_form(matcher).items():
         described: Json = {"type": "string"}
@@ -170,7 +170,7 @@ def text_schema(matcher: Any) -> Json:
 
 
 def paths_of(operation: Operation) -> Iterator[tuple[str, Fixed, Listed]]:
-    """Each path, the parameters written out in it, and the values of the last, if the body does not depend on it."""
+    """Yield each path with its fixed parameters, and the values of the last one if the body does not depend on it."""
     for alternative in operation.where:
         values = {c.place.name: [str(v) for v in c.spec.get("in", [c.spec.get("equals")])] for c in alternative}
         last, body = [name for name in operation.pattern.names if name in values][-1:], operation.require.schema or ""
@@ -181,7 +181,7 @@ def paths_of(operation: Operation) -> Iterator[tuple[str, Fixed, Listed]]:
 
 
 def _reads(operation: Operation) -> Parts:
-    """The parts of a request that the operation's handler takes and reads."""
+    """Return the parts of a request that the operation's handler takes and reads."""
     behaviour = operation.behaviour
     if (handler := HANDLERS.get(behaviour.handler or "")) is None:
         return frozenset()
@@ -209,22 +209,22 @@ def _by_operation(words: Mapping[str, str]) -> str:
 
 
 def bundled_document(dialect: str = Settings().dialect) -> Json:
-    """The document of a dialect that comes with the package, without anybody's cases."""
+    """Return the document of a bundled dialect, without user cases."""
     return writer(dialect).document(dialect.rpartition("-")[2])
 
 
 def writer(dialect: str) -> Writer:
-    """A writer for a dialect that comes with the package."""
+    """Return a writer for a bundled dialect."""
     schemas = Schemas([bundled("schemas")])
     return Writer(layers.read([[bundled("cassettes") / dialect]], schemas, HANDLERS), schemas)
 
 
 def to_yaml(document: Json, sources: str = "cassettes/ and schemas/") -> str:
-    unshared = json.loads(json.dumps(document))  # or YAML would write anchors
+    unshared = json.loads(json.dumps(document))  # otherwise YAML would contain anchors
     text = yaml.safe_dump(unshared, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
     return f"# Made from {sources}: change those.\n{text}"
 
 
 def text() -> str:
-    """docs/openapi.yaml."""
+    """Return the content of docs/openapi.yaml."""
     return to_yaml(bundled_document())

@@ -21,13 +21,13 @@ _IMAGES = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
 class Site:
-    """`generated` are the pages and documents that are made of what runs, by their names; each is made once."""
+    """`generated` maps the names of generated pages and documents to their functions. Each is called once."""
 
     def __init__(self, generated: Mapping[str, Callable[[], str]]) -> None:
         self._generated = {name: cache(make) for name, make in generated.items()}
 
     def answer(self, base: str, path: Sequence[str]) -> Response:
-        """The answer for the path below `base`, at which the contents are."""
+        """Return the content at `path` below `base`, where the table of contents is."""
         name = "/".join(path)
         if not name:
             return redirect(f"{base}/{START}")
@@ -42,13 +42,13 @@ class Site:
         return self._nowhere(name)
 
     def names(self) -> list[str]:
-        """The pages, such as `journeys/consent.md`."""
+        """Return the names of the pages, such as `journeys/consent.md`."""
         folder = bundled("docs")
         written = {file.relative_to(folder).as_posix() for file in folder.rglob("*.md")}
         return sorted(written | {name for name in self._generated if name.endswith(".md")})
 
     def text(self, name: str) -> str | None:
-        """The page in Markdown."""
+        """Return the page in Markdown."""
         if made := self._generated.get(name):
             return made()
         file = _file(name)
@@ -65,7 +65,7 @@ _NO_SNIFF = ("X-Content-Type-Options", "nosniff")
 
 
 def _file(name: str) -> Path | None:
-    """The file of this name, which does not lead out of the folder."""
+    """Return the file of this name, if it is inside the folder."""
     if posixpath.normpath(name) != name or name.startswith(("/", "..")) or "\\" in name or "\0" in name:
         return None
     file = bundled("docs") / name

@@ -1,4 +1,4 @@
-"""Documents in and out: YAML with the place of every value, JSON Schema and its errors in words, files."""
+"""Documents: YAML with the place of every value, JSON Schema with readable errors, and files."""
 
 from xs2a_sandbox.documents.json_schema import Schemas
 

@@ -1,4 +1,4 @@
-"""Writes files whole or not at all, and keeps files with secrets readable by their owner only."""
+"""Writes files atomically, and keeps files with secrets readable only by their owner."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ from xs2a_sandbox.errors import ConfigError
 
 @contextmanager
 def writing(place: Path) -> Iterator[None]:
-    """Raises ConfigError with the place and the reason where it cannot be written."""
+    """Convert an OSError while writing to a ConfigError with the place and the reason."""
     try:
         yield
     except OSError as error:
@@ -21,13 +21,13 @@ def writing(place: Path) -> Iterator[None]:
 
 
 def sync_data(descriptor: int) -> None:
-    """Returns once what was written is on disk. Raises OSError."""
-    # macOS has no fdatasync.
+    """Wait until written data is on disk. Raises OSError."""
+    # macOS does not have fdatasync.
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
 def replace_file(file: Path, content: bytes) -> None:
-    """All of it or nothing. A new file is its owner's to read. Raises ConfigError."""
+    """Write the file completely or not at all. Only its owner can read a new file. Raises ConfigError."""
     with writing(file):
         mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def replace_file(file: Path, content: bytes) -> None:
 
 
 _LONGEST = 64 * 1024
-"""Bytes that are read of what should be a secret."""
+"""The most bytes read from a file with a secret."""
 
 _OTHERS = 0o077
 
@@ -52,11 +52,11 @@ logger = logging.getLogger(__name__)
 
 
 def ensure_folder(folder: Path) -> None:
-    """Makes a folder for secrets where there is none, and closes it to others, but not one that a link leads to.
+    """Make a private folder for secrets. An existing folder is made private, unless a link leads to it.
 
     Raises:
-        OSError: it cannot be had.
-        ConfigError: a link leads to it, and others may look into it.
+        OSError: the folder cannot be made or opened.
+        ConfigError: a link leads to it, and other users can read it.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     is_link = folder.is_symlink()
@@ -75,9 +75,9 @@ def ensure_folder(folder: Path) -> None:
 
 
 def ensure_file(file: Path, what: str, make: Callable[[], str], fits: Callable[[str], object]) -> str:
-    """Its text; what `make` gives when there is none yet. Raises ConfigError.
+    """Return the text of the file. If it does not exist, it is created with the text of `make`. Raises ConfigError.
 
-    `what` names it in messages, and `fits` knows such a secret from other text.
+    `what` is its name in messages; `fits` recognises a valid secret.
     """
     folder = file.parent
     try:
@@ -87,7 +87,7 @@ def ensure_file(file: Path, what: str, make: Callable[[], str], fits: Callable[[
                 made = Path(workshop) / file.name
                 with os.fdopen(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as written:
                     written.write(make() + "\n")
-                # Of several processes that start at once the first one wins.
+                # If several processes start at once, the first one wins.
                 with suppress(FileExistsError):
                     os.link(made, file)
     except OSError as error:
@@ -101,13 +101,13 @@ def ensure_file(file: Path, what: str, make: Callable[[], str], fits: Callable[[
 
 
 def read_file(file: Path, what: str, fits: Callable[[str], object]) -> str | None:
-    """Its text without blanks around it; None where there is no such file. Raises ConfigError.
+    """Return the text of the file without surrounding blanks, or None if it does not exist. Raises ConfigError.
 
-    A secret that others could read is its owner's alone from then on. Nothing else is changed: not a file that only
-    has the name of one, not one that a link leads to.
+    A secret that others could read is made private. Nothing else is changed: not a file with other content under this
+    name, and not the target of a link.
     """
     try:
-        # Nobody waits for the other end of a pipe.
+        # Do not wait for the other end of a pipe.
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             return _read(descriptor, file, what, fits)

@@ -1,5 +1,6 @@
-"""The formats that matchers and schemas name: uuid, ip, iban, bic, date, date-time, currency, amount, country,
-redirect-uri.
+"""The formats that matchers and schemas can name.
+
+These are uuid, ip, iban, bic, date, date-time, currency, amount, country and redirect-uri.
 """
 
 import ipaddress
@@ -22,9 +23,9 @@ _NO_APPS = frozenset(
     "about blob chrome content data devtools file filesystem ftp intent javascript jar mailto resource res "
     "sms tel urn vbscript view-source ws wss".split()
 )
-"""Schemes that run something, read something, or lead nowhere; any other that is not the web is an app's own."""
+"""Schemes that run something, read something, or lead nowhere. Every other non-web scheme belongs to an app."""
 _LONGEST = 100
-"""Characters of what is remembered: longer texts are no IBAN, BIC or address, and would fill the memory."""
+"""Longer texts are not cached: they cannot be an IBAN, BIC or address, and would fill the memory."""
 
 
 def _remember(fits: Callable[[str], bool]) -> Callable[[str], bool]:
@@ -41,7 +42,7 @@ def _is_read_by(read: Callable[[str], Any], text: str) -> bool:
 
 
 def number(value: Any) -> Decimal | None:
-    """The number that a JSON value is, or holds as text."""
+    """Return the number in a JSON number or text."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str) or len(str(value)) > _LONGEST:
         return None
     try:
@@ -62,10 +63,13 @@ def is_ip(text: str) -> bool:
 
 @_remember
 def is_iban(text: str) -> bool:
-    """Electronic form only: no spaces, upper case; country structure and check digits right."""
+    """Return whether the text is a valid IBAN in electronic form: no spaces, upper case, right check digits.
+
+    The structure for the country must be right as well.
+    """
     if not _is_compact(text):
         return False
-    import schwifty  # reads its registry of banks when imported, which would cost every start
+    import schwifty  # reads its registry of banks at import, which would slow down every start
 
     return bool(schwifty.IBAN(text, allow_invalid=True).is_valid)
 
@@ -80,7 +84,7 @@ def is_bic(text: str) -> bool:
 
 
 def _is_compact(text: str) -> bool:
-    """Tells whether there is nothing in it that schwifty would take out or change first."""
+    """Return whether there is nothing that schwifty would remove or change first."""
     return text.isascii() and text.isalnum() and text == text.upper()
 
 
@@ -89,22 +93,22 @@ def is_date(text: str) -> bool:
 
 
 def is_date_time(text: str) -> bool:
-    """RFC 3339: with seconds and an offset."""
+    """Return whether the text is an RFC 3339 time, with seconds and an offset."""
     return _DATE_TIME.fullmatch(text) is not None and _is_read_by(datetime.fromisoformat, text.upper())
 
 
 def is_amount(text: str) -> bool:
-    """A decimal with a dot, at most three decimals, no exponent, no plus sign (spec 2)."""
+    """Return whether the text is a decimal with a dot, at most three decimals, no exponent, no plus sign (spec 2)."""
     return _AMOUNT.fullmatch(text) is not None
 
 
 def as_kept(id: str) -> str:
-    """The id as it is kept: UUIDs compare without case."""
+    """Return the id in its stored form: UUIDs are case-insensitive."""
     return id.lower() if is_uuid(id) else id
 
 
 def is_redirect_uri(text: str) -> bool:
-    """Tells whether a browser may be sent back to it: a URI (RFC 3986) of the web, or of an app's own scheme."""
+    """Return whether a browser may be redirected to it: a URI (RFC 3986) of the web, or with an app's own scheme."""
     if not _URI.fullmatch(text):
         return False
     try:
@@ -112,7 +116,7 @@ def is_redirect_uri(text: str) -> bool:
         host, _ = parts.hostname, parts.port
     except ValueError:
         return False
-    # Brackets stand around the address of a host alone.
+    # Brackets are only allowed around the address of a host.
     if any(bracket in part for part in parts[2:] for bracket in "[]"):
         return False
     if parts.scheme in WEB:
@@ -130,7 +134,7 @@ def _codes(database: str, member: str) -> frozenset[str]:
 
 
 class _Format(NamedTuple):
-    """The test for a format, a text of it, and its name in words, for messages."""
+    """The test of a format, an example, and its name in messages."""
 
     fits: Callable[[str], bool]
     sample: str
@@ -168,4 +172,4 @@ OF_JSON_SCHEMA = frozenset(
         "relative-json-pointer time uri uri-reference uri-template uuid"
     ).split()
 )
-"""The names of formats that JSON Schema has."""
+"""The names of formats in JSON Schema."""

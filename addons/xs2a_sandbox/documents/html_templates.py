@@ -1,4 +1,4 @@
-"""Templates of HTML pages: what is put into them is escaped, and what is missing is a mistake."""
+"""Templates of HTML pages. Values are escaped, and a missing value is an error."""
 
 from functools import cache
 from pathlib import Path
@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 @cache
 def environment(folder: Path) -> Environment:
-    """The environment of the templates in this folder, the same one for all who ask."""
+    """Return the cached environment for the templates in this folder."""
     return Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,

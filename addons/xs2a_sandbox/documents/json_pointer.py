@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 Pointer = tuple[str | int, ...]
-"""The steps of a JSON Pointer; positions in arrays are integers."""
+"""The steps of a JSON Pointer. Positions in arrays are integers."""
 
 _BAD_ESCAPE = re.compile("~(?![01])")
 _INDEX = re.compile("0|[1-9][0-9]{0,8}")
@@ -16,7 +16,7 @@ def pointer_text(pointer: Sequence[str | int]) -> str:
 
 
 def parse_pointer(text: str) -> tuple[str, ...]:
-    """The steps, unescaped. Raises ValueError."""
+    """Return the steps, unescaped. Raises ValueError."""
     if text and not text.startswith("/"):
         raise ValueError("a JSON Pointer begins with /")
     if _BAD_ESCAPE.search(text):
@@ -25,7 +25,7 @@ def parse_pointer(text: str) -> tuple[str, ...]:
 
 
 def at_pointer(value: Any, steps: Sequence[str]) -> tuple[Any, ...]:
-    """The value there, as the only entry, or nothing."""
+    """Return the value in a tuple of one, or an empty tuple if there is none."""
     for step in steps:
         if isinstance(value, dict) and step in value:
             value = value[step]
@@ -37,7 +37,7 @@ def at_pointer(value: Any, steps: Sequence[str]) -> tuple[Any, ...]:
 
 
 def leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
-    """Every text, number, truth value and null of a JSON value, by its JSON Pointer."""
+    """Yield every text, number, boolean and null in a JSON value, with its JSON Pointer."""
     if not isinstance(value, dict | list):
         yield pointer, value
         return

@@ -1,4 +1,4 @@
-"""JSON Schemas of the interface: checking a body quickly, explaining a failure, filling what is unused with null."""
+"""JSON Schemas of the interface: validates bodies quickly, explains failures, and adds nulls for missing members."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ _Visit = Callable[[Any, str, list[str]], None]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A part of a schema; `document` is the file it stands in, `read` opens another by its URI."""
+    """A part of a schema. `document` is the file that contains it; `read` opens another file by its URI."""
 
     schema: Any
     document: Any
@@ -36,7 +36,7 @@ class Node:
         return Node(schema, self.document, self.read)
 
     def resolve(self) -> "Node":
-        """The part that `$ref` leads to; a mapping in any case."""
+        """Return the part that `$ref` leads to, which is always a mapping."""
         schema, document = self.schema, self.document
         while isinstance(schema, dict) and "$ref" in schema:
             file, _, fragment = schema["$ref"].partition("#")
@@ -51,7 +51,7 @@ class Node:
             yield from map(self.at, self.schema.get(keyword, ()))
 
     def below(self, step: str | int) -> Iterator["Node"]:
-        """The parts that speak of what stands at that step."""
+        """Yield the parts of the schema for the value at that step."""
         node = self.resolve()
         properties = node.schema.get("properties", {})
         if step in properties:
@@ -78,12 +78,12 @@ class Node:
 
 
 def make_filler(node: Node) -> Fill:
-    """Gives every unused member that may be null the value null, in the order of the schema."""
+    """Return a function that adds null for every missing member that may be null, in the order of the schema."""
     return _fill(node, {}) or _leave_unchanged
 
 
 def make_lister(node: Node) -> Callable[[Any], list[str]]:
-    """Gives the JSON Pointers of members that the schema does not name."""
+    """Return a function that lists the JSON Pointers of members that the schema does not name."""
     visit = _visit(node, {})
 
     def find_unlisted(value: Any) -> list[str]:
@@ -100,9 +100,9 @@ def _leave_unchanged(value: Any) -> Any:
 
 
 def _fill(node: Node, begun: dict[int, Fill | None]) -> Fill | None:
-    """None where nothing below can be filled, so that such values are passed by.
+    """Return None if nothing below can be filled, so that such values are skipped.
 
-    `begun` has the parts that were looked at, and `_unchanged` for those above it: a schema may lead back to them.
+    `begun` holds the parts seen so far, with `_leave_unchanged` for those above, because a schema may be recursive.
     """
     node = node.resolve()
     key = id(node.schema)
@@ -115,7 +115,7 @@ def _fill(node: Node, begun: dict[int, Fill | None]) -> Fill | None:
 
 
 def _fill_of(node: Node, begun: dict[int, Fill | None]) -> Fill | None:
-    """Fills as all parts have it that go together, and of alternatives as the first that has something to fill."""
+    """Fill with all parts of `allOf`, and with the first alternative that fills anything."""
     together = [_fill(node.at(branch), begun) for branch in node.schema.get("allOf", ())]
     alternatives = (
         _fill(node.at(branch), begun) for keyword in ("anyOf", "oneOf") for branch in node.schema.get(keyword, ())
@@ -124,7 +124,7 @@ def _fill_of(node: Node, begun: dict[int, Fill | None]) -> Fill | None:
     fills = [fill for fill in (*together, chosen, _fill_members(node, begun)) if fill]
     if len(fills) < 2:
         return fills[0] if fills else None
-    # Each puts its members first.
+    # Each part puts its members first, so apply them in reverse.
     return lambda value: reduce(lambda filled, fill: fill(filled), reversed(fills), value)
 
 
@@ -162,7 +162,7 @@ def _pass_by(value: Any, pointer: str, pointers: list[str]) -> None:
 
 
 def _visit(node: Node, begun: dict[int, _Visit | None]) -> _Visit | None:
-    """None where the schema lists no members, now or below; `begun` as in `_fill`."""
+    """Return None if the schema lists no members here or below. `begun` is the same as in `_fill`."""
     node = node.resolve()
     key = id(node.schema)
     if key not in begun:
@@ -203,13 +203,13 @@ def _visit_of(node: Node, begun: dict[int, _Visit | None]) -> _Visit | None:
 
 SUFFIX = ".schema.json"
 ENDINGS = (SUFFIX, ".json", ".yaml", ".yml")
-"""Of files that schemas are read from; a name without a part means one with SUFFIX."""
+"""The endings of schema files. A name without a part means a file with SUFFIX."""
 SCHEMAS = "https://xs2a-sandbox.invalid/schemas/"
-"""The base of the names of files, for references between them; nothing is ever fetched."""
+"""The base URI of file names, for references between files. Nothing is ever fetched."""
 
 
 class Breach(NamedTuple):
-    """A place that breaks the schema, the keyword that it breaks, and how, in words that follow the member's name."""
+    """A place that violates the schema, the violated keyword, and a text that continues the member's name."""
 
     pointer: tuple[str | int, ...]
     keyword: str
@@ -227,15 +227,15 @@ def _find_marked(schema: Any, keyword: str) -> Iterator[str]:
 
 
 class Schemas:
-    """The schemas of some directories, by name; earlier directories win.
+    """The schemas of some directories by name. Earlier directories win.
 
-    `payments/sepa-credit-transfers` is a file with SUFFIX, `accounts#Account` a part of any file: a schema among the
-    components of a document of OpenAPI, or in the `$defs` of a schema. A part that begins with a slash is a JSON
-    Pointer. Each file is read, and each schema compiled, when it is first asked for.
+    `payments/sepa-credit-transfers` is a file with SUFFIX; `accounts#Account` is a part of any file: a schema in the
+    components of an OpenAPI document, or in the `$defs` of a schema. A part that begins with a slash is a JSON Pointer.
+    Files are read and schemas compiled at first use.
 
     Raises:
         KeyError: no directory has a schema of that name.
-        Unreadable: the file is no JSON Schema.
+        Unreadable: the file is not a JSON Schema.
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -244,7 +244,7 @@ class Schemas:
         self._schemas: dict[str, Schema] = {}
         self._marked: dict[str, frozenset[str]] = {}
         self._there: set[str] = set()
-        """Names that something was found for: cassettes name the same few again and again."""
+        """Names that exist, cached because cassettes repeat the same few names."""
         self._opened: set[str] = set()
 
     def __getitem__(self, name: str) -> "Schema":
@@ -258,7 +258,7 @@ class Schemas:
         return name in self._there
 
     def read(self, file: str) -> Any:
-        """The content of a file, with its schemas as JSON Schema has them, whether or not they are right."""
+        """Return the content of a file, with its schemas translated to JSON Schema. They may be invalid."""
         return self._read(file)
 
     def path(self, file: str) -> Path:
@@ -271,15 +271,18 @@ class Schemas:
         return file.endswith(ENDINGS) and self._place(file) is not None
 
     def files(self) -> list[str]:
-        """All files that can be named."""
+        """Return all files that can be named."""
         return sorted(set().union(*map(self._list, ENDINGS)))
 
     def files_used(self) -> list[str]:
-        """The files with SUFFIX, and the others that were read: whatever else is in a directory is nobody's schema."""
+        """Return the files with SUFFIX, and other files that were read.
+
+        Further files in a directory need not be schemas.
+        """
         return sorted({*self._list(SUFFIX), *self._opened})
 
     def names(self, like: str = "") -> list[str]:
-        """The names that there are; those in its file for one that has a part, or needs one."""
+        """Return all names; if `like` has or needs a part, the names in its file."""
         file = self._find_file(f"{like.partition('#')[0]}#")
         if file and ("#" in like or not file.endswith(SUFFIX)):
             try:
@@ -292,9 +295,9 @@ class Schemas:
         return sorted(files | {f"{name}#…" for name in documents if not name.endswith(".schema")})
 
     def marked(self, keyword: str) -> frozenset[str]:
-        """The names of all members of which a schema says `keyword: true`."""
+        """Return the names of all members that a schema marks with `keyword: true`."""
         if keyword not in self._marked:
-            # Most files say it nowhere: these are not parsed.
+            # Skip parsing of files that do not contain the keyword, which are most.
             said = [file for file in self.files() if keyword.encode() in self.path(file).read_bytes()]
             names = (name for file in said for name in _find_marked(self._read(file), keyword))
             self._marked[keyword] = frozenset(names)
@@ -313,11 +316,11 @@ class Schemas:
         except KeyError:
             return False
         except Unreadable:
-            pass  # which is told of the file itself
+            pass  # the check of the file itself reports it
         return True
 
     def _document(self, name: str) -> Any:
-        """The file of that name, or a schema that refers to a part of one."""
+        """Return the file of that name, or a schema that refers to a part of a file."""
         file, (_, is_part, part) = self._find_file(name), name.partition("#")
         if file is None:
             raise KeyError(name)
@@ -332,7 +335,7 @@ class Schemas:
         return next((base + ending for ending in endings if self._place(base + ending)), None)
 
     def _place(self, file: str) -> tuple[Path, Path] | None:
-        """The directory, and the file below it; a name cannot lead out of it."""
+        """Return the directory, and the file in it. A name cannot lead out of the directory."""
         if {"", ".."} & set(file.removesuffix(SUFFIX).split("/")):
             return None
         candidates = ((directory, directory / file) for directory in self._directories)
@@ -345,7 +348,7 @@ class Schemas:
         directory, path = place
         self._opened.add(file)
         document = _load(path, directory)
-        # Wherever it came from, its references lead to the files beside it.
+        # References are relative to this name, so they lead to the files next to it.
         return {**translate(document), "$id": SCHEMAS + file} if isinstance(document, dict) else document
 
 
@@ -355,7 +358,7 @@ def _load(path: Path, directory: Path) -> Any:
     except OSError as error:
         raise Unreadable([Problem(path, 1, 1, "unreadable", f"cannot be read: {error.strerror}")]) from None
     if path.suffix != ".json":
-        from xs2a_sandbox.documents import yaml_reader  # which reads with schemas itself
+        from xs2a_sandbox.documents import yaml_reader  # imported here because that module uses schemas itself
 
         return yaml_reader.parse(content, path).value
     try:
@@ -372,7 +375,7 @@ def _named_parts(document: Any) -> Mapping[str, Any]:
 
 
 def _pointer_to(part: str, document: Any) -> str:
-    """The JSON Pointer to a part of a file. Raises KeyError where there is none."""
+    """Return the JSON Pointer to a part of a file. Raises KeyError if there is none."""
     if not part.startswith("/"):
         if part not in _named_parts(document):
             raise KeyError(part)
@@ -386,7 +389,7 @@ def _pointer_to(part: str, document: Any) -> str:
 
 
 class Schema:
-    """One schema, which jsonschema-rs holds values against."""
+    """One schema, compiled with jsonschema-rs."""
 
     def __init__(self, name: str, document: Any, read: Callable[[str], Any]) -> None:
         self.name = name
@@ -395,19 +398,19 @@ class Schema:
 
     @cached_property
     def accepts(self) -> Callable[[Any], bool]:
-        """Raises ValueError for numbers and names beyond what jsonschema-rs can read."""
+        """The fast validation. Raises ValueError for numbers and names that jsonschema-rs cannot read."""
         accepts: Callable[[Any], bool] = self._validator.is_valid
         return accepts
 
     def breaches(self, value: Any) -> Iterator[Breach]:
-        """All that is wrong, each at its place and in words that do not hold the value."""
+        """Yield all violations, each with its place and a text that does not quote the value."""
         for error in self._errors(value):
             for each in _pick_meant(error):
                 complaint = of_body(each)
                 yield Breach(complaint.pointer, str(each.keyword), complaint.text)
 
     def nodes(self, pointer: Sequence[str | int]) -> list[Node]:
-        """The parts of the schema that speak of what stands there."""
+        """Return the parts of the schema for the value at this place."""
         nodes = [self.node]
         for step in pointer:
             nodes = [below for node in nodes for below in node.below(step)]
@@ -415,20 +418,20 @@ class Schema:
         return [*resolved, *(branch.resolve() for node in resolved for branch in node.branches())]
 
     def complaint(self, body: Any) -> Complaint | None:
-        """The first mistake, in words that follow the name of the member; None if the schema accepts the body."""
+        """Return the first mistake, as a text that continues the member's name, or None if the body is valid."""
         if self.accepts(body):
             return None
         return of_body(first_of(self._errors(body)))
 
     def complaints(self, value: Any) -> set[Complaint]:
-        """All that is wrong, in words for who wrote the value into a file."""
+        """Return all mistakes, in texts for the author of the file that contains the value."""
         return {complaint for error in self._errors(value) for complaint in of_file(error)}
 
     def _errors(self, value: Any) -> list[SchemaError]:
         return [self._read_error(error, len(error.instance_path)) for error in self._validator.iter_errors(value)]
 
     def _read_error(self, error: Any, depth: int) -> SchemaError:
-        """Reads an error of jsonschema-rs, which gives one for each member that is missing.
+        """Convert an error of jsonschema-rs, which reports each missing member separately.
 
         `depth` is that of `SchemaError`.
         """
@@ -450,7 +453,7 @@ class Schema:
         return SchemaError(place, depth, keyword, rule, error.instance, schema, is_name, branches)
 
     def _schema_at(self, error: Any, path: Sequence[str | int], detail: Mapping[str, Any]) -> Any:
-        """The schema that the keyword stands in, which may be in another file, or of JSON Schema itself."""
+        """Return the schema that contains the keyword, which may be in another file or in JSON Schema itself."""
         uri, _, fragment = (error.absolute_keyword_location or "").partition("#")
         if uri.startswith(_JSON_SCHEMA):
             rules = [detail[name] for name in ("types", "options", "limit", "pattern", "format") if name in detail]
@@ -459,7 +462,7 @@ class Schema:
         keyword, steps = str(path[-1]), list(parse_pointer(unquote(fragment)))
         if keyword not in steps:
             steps = [*map(str, path)]
-        # Of some keywords the location leads into their value.
+        # The location of some keywords leads into their value.
         for step in steps[: len(steps) - 1 - steps[::-1].index(keyword)]:
             schema = schema[int(step) if isinstance(schema, list) else step]
         return schema
@@ -472,12 +475,12 @@ class Schema:
 
     @cached_property
     def fill(self) -> Fill:
-        """A function that gives every unused member that may be null the value null, in the schema's order."""
+        """A function that adds null for every missing member that may be null, in the order of the schema."""
         return make_filler(self.node)
 
     @cached_property
     def unlisted(self) -> Callable[[Any], list[str]]:
-        """A function that gives the JSON Pointers of members that the schema does not name."""
+        """A function that lists the JSON Pointers of members that the schema does not name."""
         return make_lister(self.node)
 
     @property
@@ -490,12 +493,12 @@ class Schema:
 
 @cache
 def bundled_schema(name: str) -> Schema:
-    """The schema of one of the sandbox's own files: `cassette`, `config`, `testdata`, …"""
+    """Return the schema of one of the sandbox's own files: `cassette`, `config`, `testdata`, …"""
     return Schemas([bundled("schemas")])[name]
 
 
 def mistakes_of(document: dict[str, Any]) -> set[Complaint]:
-    """All that makes it no schema of the version that its `$schema` names, 2020-12."""
+    """Return all violations of the JSON Schema version that its `$schema` names, 2020-12."""
     if jsonschema_rs.meta.is_valid(document):
         return set()
     return _meta_schema().complaints(document)
@@ -507,10 +510,9 @@ def _meta_schema() -> Schema:
 
 
 def _pick_meant(error: SchemaError) -> Iterator[SchemaError]:
-    """The errors to tell of in place of one.
+    """Yield the errors to report instead of this one.
 
-    Of branches, where only one is for a value of this type, these are the errors in it. Of members that must not be
-    there it is one for each member.
+    If only one branch is for a value of this type, these are its errors. For unexpected members it is one error each.
     """
     branches = [branch for branch in error.branches if not any(inner.keyword == "type" for inner in branch)]
     if len(branches) != 1:

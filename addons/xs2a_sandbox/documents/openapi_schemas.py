@@ -1,4 +1,4 @@
-"""Schemas as OpenAPI 3.0 has them, in documents or in files of their own, translated to JSON Schema 2020-12."""
+"""Translates schemas of OpenAPI 3.0, in OpenAPI documents or in separate files, to JSON Schema 2020-12."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,12 +19,12 @@ type Place = tuple[str | int, ...]
 
 
 def is_whole(document: Mapping[str, Any]) -> bool:
-    """Tells if the document is one of OpenAPI, or a part of one, whose schemas have names."""
+    """Return whether the document is an OpenAPI document, or a part of one, whose schemas have names."""
     return "openapi" in document or ("components" in document and "$schema" not in document)
 
 
 def version_mistake(document: Mapping[str, Any]) -> str | None:
-    """The version that cannot be read, in words."""
+    """Describe a version that is not supported."""
     if "swagger" in document:
         return "this is OpenAPI 2 (Swagger): convert it to OpenAPI 3.0 or 3.1"
     version = str(document.get("openapi", "3.0"))
@@ -34,7 +34,7 @@ def version_mistake(document: Mapping[str, Any]) -> str | None:
 
 
 def places(document: Mapping[str, Any]) -> Iterator[tuple[Place, Any]]:
-    """The schemas of a document, each with its place: itself, unless it is one of OpenAPI."""
+    """Yield the schemas of a document with their places. A document that is not OpenAPI is a schema itself."""
     if not is_whole(document):
         yield (), document
         return
@@ -44,14 +44,14 @@ def places(document: Mapping[str, Any]) -> Iterator[tuple[Place, Any]]:
 
 
 def named_schemas(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schemas among the components of a document of OpenAPI."""
+    """Return the schemas in the components of an OpenAPI document."""
     components = document.get("components")
     named = components.get("schemas") if isinstance(components, dict) else None
     return named if isinstance(named, dict) else {}
 
 
 def _unnamed(value: Any, pointer: Place = ()) -> Iterator[tuple[Place, Any]]:
-    """The schemas that stand where they are used."""
+    """Yield the schemas that are defined inline."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, inner in pairs:
         below = (*pointer, step)
@@ -62,7 +62,7 @@ def _unnamed(value: Any, pointer: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 
 def translate(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with all of its schemas as JSON Schema 2020-12 has them; only OpenAPI 3.0 has them otherwise."""
+    """Return the document with all schemas as JSON Schema 2020-12. Only those of OpenAPI 3.0 have to be translated."""
     if not is_whole(document):
         schema: dict[str, Any] = _translate_schema(document) if _has_own_words(document) else dict(document)
         return schema
@@ -76,7 +76,7 @@ def translate(document: Mapping[str, Any]) -> dict[str, Any]:
         above[pointer[-1]] = _translate_schema(part) if is_of_3_0 else part
         others |= {reference.partition("#")[0] for reference in _references(above[pointer[-1]])} - {""}
     if others:
-        # A validator looks for references to other files here, but not everywhere in a document of OpenAPI.
+        # Validators look for references to other files here, but not everywhere in an OpenAPI document.
         translated["$defs"] = {other: {"$ref": other} for other in sorted(others)}
     return translated
 
@@ -99,7 +99,7 @@ def _copy(value: Any) -> Any:
 
 
 def _has_own_words(schema: Any) -> bool:
-    """Tells if a schema uses words that only OpenAPI 3.0 has."""
+    """Return whether a schema uses keywords that only OpenAPI 3.0 has."""
     if not isinstance(schema, dict) or "$schema" in schema:
         return False
     exclusive = (schema.get(keyword) for keyword in _EXCLUSIVE)
@@ -123,7 +123,7 @@ def _translate_schema(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        return {"$ref": schema["$ref"]}  # what stands beside it does not count in OpenAPI 3.0
+        return {"$ref": schema["$ref"]}  # OpenAPI 3.0 ignores the keywords next to it
     translated = {
         keyword: _translate_value(keyword, value)
         for keyword, value in schema.items()
@@ -144,7 +144,7 @@ def _translate_value(keyword: str, value: Any) -> Any:
 
 
 def _translate_limits(schema: dict[str, Any]) -> None:
-    """Has limits as numbers, and says as limits what the format of a number means; formats are anybody's own."""
+    """Convert exclusive limits to numbers, and formats of numbers to limits, because formats are not standardised."""
     for keyword, of in _EXCLUSIVE.items():
         if isinstance(is_exclusive := schema.get(keyword), bool):
             del schema[keyword]
@@ -161,7 +161,7 @@ def _translate_limits(schema: dict[str, Any]) -> None:
 
 
 def _required_both_ways(schema: Mapping[str, Any]) -> list[Any]:
-    """The members that must be there both in requests and in answers, which are neither `readOnly` nor `writeOnly`."""
+    """Return the required members that are neither `readOnly` nor `writeOnly`, so apply to requests and responses."""
     properties = schema.get("properties", {})
     one_way = {
         name
@@ -172,7 +172,7 @@ def _required_both_ways(schema: Mapping[str, Any]) -> list[Any]:
 
 
 def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a value that may be null as well."""
+    """Return the schema with null as a further value."""
     if not {*_LISTS, "not"}.isdisjoint(schema):
         return {"anyOf": [schema, {"type": "null"}]}
     more: dict[str, Any] = {}

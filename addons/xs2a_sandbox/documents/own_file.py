@@ -1,7 +1,7 @@
-"""Files that belong to a folder: regular ones that lie in it, wherever links lead, and that end.
+"""Reads files that belong to a folder: only regular files inside it, even through links, and of limited size.
 
-Cassettes, recordings and exports come from other people too. What they name is read only here, so that it is never a
-file of somebody else's, nothing that waits for a writer, and nothing that fills the memory.
+Cassettes, recordings and exports also come from other people. The files that they name are read only here, so that they
+cannot be files outside of the folder, files that block, or files that fill the memory.
 """
 
 import errno
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 LARGEST = 64 * 1024 * 1024
-"""Bytes of a file, unless another limit is given: as many as the doors can answer with."""
+"""The default limit for the bytes of a file, which is also the limit of the doors."""
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -22,10 +22,10 @@ _KINDS = {
 
 
 def read(file: Path, *, folder: Path | None = None, limit: int = LARGEST) -> bytes:
-    """The content of a regular file, which lies in `folder` if one is given.
+    """Return the content of a regular file, which must be in `folder` if one is given.
 
     Raises:
-        OSError: its `strerror` says what is wrong, also where that is no failure of the operating system.
+        OSError: its `strerror` says what is wrong, also for errors that are not the operating system's.
     """
     with open_file(file, folder=folder) as stream:
         content = stream.read(limit + 1)
@@ -35,16 +35,17 @@ def read(file: Path, *, folder: Path | None = None, limit: int = LARGEST) -> byt
 
 
 def open_file(file: Path, *, folder: Path | None = None) -> BinaryIO:
-    """Opens the file, to be read in pieces, as `read` does."""
+    """Open the file for reading in pieces, with the same checks as `read`."""
     try:
         real = file.resolve()
         inside = folder is None or real.is_relative_to(folder.resolve())
-    except RuntimeError as error:  # links that lead in a circle
+    except RuntimeError as error:  # circular links
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(file)) from error
     if not inside:
         raise OSError(errno.EPERM, f"it leads out of the folder {folder}, to {real}; copy it there", str(file))
-    # Looked at before it is opened: to open a device may do something. Opened so that a pipe that has taken its place
-    # in between does not wait.
+    # Check it before opening, because opening a device may have effects. The flags make sure that a pipe which has
+    # replaced
+    # it meanwhile does not block.
     _check_regular(real.stat(), file)
     descriptor = os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     try:

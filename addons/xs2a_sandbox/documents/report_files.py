@@ -1,4 +1,4 @@
-"""Reports as files: each in the form that its name asks for, and JUnit's, which CI shows."""
+"""Writes reports in the format of the file's ending, and JUnit reports, which CI systems show."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from xs2a_sandbox.documents.files import writing
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One case of a suite; it passed where it has no `outcome`.
+    """One case of a suite. It passed if it has no `outcome`.
 
     - `message`, `kind`, `text`: of the outcome
-    - `output`: what is told of the case besides
+    - `output`: further output of the case
     """
 
     place: str
@@ -28,14 +28,14 @@ class CaseResult:
 
 
 def write_report(file: Path, writers: Mapping[str, Callable[[], str]]) -> None:
-    """Writes the text of the writer for the end of the file's name. Raises ConfigError for a file that cannot be."""
+    """Write the text of the writer for the file's ending. Raises ConfigError if the file cannot be written."""
     text = writers[file.suffix]()
     with writing(file):
         file.write_text(text, encoding="utf-8")
 
 
 def as_junit(name: str, suites: Mapping[str, Sequence[CaseResult]]) -> str:
-    """The cases by the names of their suites, none of whose texts holds control characters."""
+    """Return a JUnit report of the cases by suite. The texts must not contain control characters."""
     root = ElementTree.Element("testsuites", name=name)
     for suite_name, cases in suites.items():
         suite = ElementTree.SubElement(root, "testsuite", name=suite_name)

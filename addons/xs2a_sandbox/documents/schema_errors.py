@@ -1,4 +1,4 @@
-"""Errors of JSON Schema in words: for who wrote a file, with the value, and for who sent a body, without it.
+"""Describes errors of JSON Schema: for authors of files with the value, for senders of bodies without it.
 
 Codes: unknown-key, missing-key, wrong-type, wrong-value.
 """
@@ -48,7 +48,7 @@ _ONE = {"entries": "entry", "keys": "key", "characters": "character"}
 
 
 class Complaint(NamedTuple):
-    """`pointer` leads to the value, `key` says that its key is meant."""
+    """`pointer` leads to the value; `key` says that its key is wrong."""
 
     pointer: tuple[str | int, ...]
     code: str
@@ -61,9 +61,9 @@ class SchemaError:
     """A value that a schema does not accept.
 
     - `place`: the pointer of the value
-    - `depth`: how many steps the value is below that of the error whose branch this one is in, or below the root
-    - `keyword`, `rule`: what it breaks; no keyword where nothing at all may stand there
-    - `schema`: what the keyword stands in
+    - `depth`: how many steps the value is below that of the error whose branch contains this one, or below the root
+    - `keyword`, `rule`: what it violates; no keyword if no value is allowed there
+    - `schema`: the schema that contains the keyword
     - `is_name`: the value is the name of a member
     - `branches`: the errors of each branch of `anyOf` and `oneOf`
     """
@@ -79,17 +79,17 @@ class SchemaError:
 
 
 def list_unexpected(error: SchemaError) -> list[str]:
-    """The members that must not be there; none where the error is about something else."""
+    """Return the members that are not allowed, or an empty list if the error is about something else."""
     if error.keyword not in ("additionalProperties", "unevaluatedProperties"):
         return []
     return list(_find_unknown(error.value, error.schema))
 
 
 def first_of(errors: Iterable[SchemaError]) -> SchemaError:
-    """The error to tell of where only one is told.
+    """Return the error to report if only one is reported.
 
-    It is the outermost one, and of these one that is not about branches. Of an error about branches it is the error
-    inside the branch that was probably meant.
+    It is the outermost one, and preferably one that is not about branches. For an error about branches it is the error
+    in the branch that was probably meant.
     """
     best = max(errors, key=lambda error: (*_relevance(error), _order(error)))
     while best.branches and any(best.branches):
@@ -108,19 +108,19 @@ def _relevance(error: SchemaError) -> tuple[Any, ...]:
 
 
 def _order(error: SchemaError) -> int:
-    """Larger for a keyword that stands earlier in its schema: that one is told."""
+    """Return a greater number for keywords that come earlier in the schema; these are preferred."""
     keywords = list(error.schema) if isinstance(error.schema, dict) else []
     return -keywords.index(error.keyword) if error.keyword in keywords else 0
 
 
 def did_you_mean(word: str, words: Iterable[Any]) -> str:
-    """`; did you mean 'x'?`, or nothing when no words word is near."""
+    """Return `; did you mean 'x'?`, or an empty text if no word is similar."""
     near = difflib.get_close_matches(word, [k for k in words if isinstance(k, str)], n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def of_body(error: SchemaError) -> Complaint:
-    """The complaint about a JSON body, whose text follows the name of the member that `pointer` leads to."""
+    """Return the complaint about a JSON body. Its text continues the name of the member at `pointer`."""
     pointer, keyword, rule, value, schema = _parts(error)
     if error.is_name:
         return Complaint((*pointer, value), "wrong-value", f"is a name that {_rule(keyword, rule, schema)}", True)
@@ -141,7 +141,7 @@ def of_body(error: SchemaError) -> Complaint:
             one_of = f": one of {', '.join(needed)} is needed" if needed else ""
             return Complaint(pointer, "wrong-value", f"has none of the forms it may have{one_of}")
         case "type" | "maxLength" if keyword == "type" or rule == 0:
-            # Of texts, a member that takes only the empty one takes none that says anything.
+            # A member that only accepts the empty text accepts no text with content.
             is_text = schema.get("maxLength") != 0
             kinds = [_JSON_KINDS[kind] for kind in _list(schema["type"]) if is_text or kind != "string"]
             return Complaint(pointer, "wrong-type", f"must be {_either(kinds)}, not {_JSON_KINDS[_kind(value)]}")
@@ -154,7 +154,7 @@ def _kind(value: Any) -> str:
 
 
 def of_file(error: SchemaError) -> Iterator[Complaint]:
-    """The complaints about a value in a file, which is shown and may be a slip of the pen."""
+    """Yield the complaints about a value in a file. They quote the value, and may suggest a correction."""
     pointer, keyword, rule, value, schema = _parts(error)
     if error.is_name:
         what = f"the key {value} {_describe_wrong(keyword, rule, value, schema)}"
@@ -181,7 +181,7 @@ def of_file(error: SchemaError) -> Iterator[Complaint]:
             kinds = _list(rule)
             pattern = schema.get("pattern") if "string" in kinds else None
             if pattern and isinstance(value, int | Decimal) and not re.search(pattern, str(value)):
-                # Quotes alone would not mend it.
+                # Quotes would not be enough to correct it.
                 yield Complaint(pointer, "wrong-type", _describe_unlike(pattern, value, schema))
                 return
             yield Complaint(pointer, "wrong-type", _none_of(map(_KINDS.__getitem__, kinds), value, (), kinds))
@@ -203,12 +203,12 @@ def _find_unknown(value: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterat
 
 
 def _branches(error: SchemaError) -> Iterator[Complaint]:
-    """The complaints of the branch that was probably meant; those of all others are noise."""
+    """Yield the complaints of the branch that was probably meant; those of other branches are noise."""
     pointer, _, rules, value, schema = _parts(error)
     needs = [rule["required"][0] for rule in rules if isinstance(rule, dict) and set(rule) == {"required"}]
     if not any(error.branches):
         if needs and not isinstance(value, dict) and "type" in schema:
-            return  # it has none of the keys and lacks none, as it is no mapping: that is told of
+            return  # if it is not a mapping, that is the error to report
         both = [key for key in needs if isinstance(value, dict) and key in value]
         what = (
             f"only one of {_either(both, 'and')} may be given" if both else "fits several forms of which one is meant"
@@ -231,12 +231,12 @@ def _branches(error: SchemaError) -> Iterator[Complaint]:
 
 
 def _is_other(error: SchemaError) -> bool:
-    """Tells whether the value as a whole is of another kind than the branch is about."""
+    """Return whether the value as a whole has another type than the branch is for."""
     return error.keyword in ("type", "enum", "const") and not error.depth
 
 
 def _distance(branch: Sequence[SchemaError]) -> tuple[int, int, int, int]:
-    """The distance from a branch: of another kind, marked as another, fewer keys in common, more mistakes."""
+    """Return the distance from a branch: another type, another marker, fewer common keys, more mistakes."""
     marks = sum(error.keyword in ("const", "enum") and error.depth == 1 for error in branch)
     common: set[str] = set()
     for error in branch:
@@ -246,7 +246,7 @@ def _distance(branch: Sequence[SchemaError]) -> tuple[int, int, int, int]:
 
 
 def _keys(schema: Any) -> set[str]:
-    """The keys a schema speaks of, also in the schemas it is made of."""
+    """Return the keys that a schema mentions, including its subschemas."""
     if not isinstance(schema, dict):
         return set()
     names = set(schema.get("properties", ()))
@@ -257,7 +257,7 @@ def _keys(schema: Any) -> set[str]:
 
 
 def _describe_wrong(keyword: str | None, rule: Any, value: Any, schema: Mapping[str, Any]) -> str:
-    """The rule, and the value that breaks it where that is not seen at once."""
+    """Return the rule, and the value unless it is obvious."""
     if keyword == "enum":
         return _none_of(map(_write, rule), value, rule)
     if keyword == "pattern":
@@ -283,11 +283,11 @@ def _rule(keyword: str | None, rule: Any, schema: Mapping[str, Any]) -> str:
         case "format":
             return f"must be {EXPECTED.get(rule, f'a valid {rule}')}"
         case "enum" | "const":
-            # The empty text is as good as no member, and nobody is told to write it.
+            # The empty text means the same as no member, so do not suggest it.
             allowed = rule if keyword == "enum" else [rule]
             return f"must be {_either(_write(value) for value in allowed if value != '')}"
         case "pattern":
-            # By its description, as a regular expression says little to who wrote the value.
+            # Use the description, because authors of values may not understand a regular expression.
             meaning = schema.get("description", "").partition(";")[0].removesuffix(".")
             return f"must be {meaning[0].lower()}{meaning[1:]}" if meaning else f"must match {rule}"
         case "uniqueItems":

@@ -1,6 +1,6 @@
-"""Checks the files of schemas before anybody is judged by them: valid 2020-12, and no reference that leads nowhere.
+"""Checks schema files before they are used: valid 2020-12, and no reference that leads nowhere.
 
-Documents of OpenAPI 3.0 are checked as what they are translated to.
+OpenAPI 3.0 documents are checked after their translation.
 """
 
 from collections.abc import Iterator
@@ -16,16 +16,16 @@ from xs2a_sandbox.errors import Problem, Unreadable
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN = ("const", "default", "enum", "examples")
-"""Keywords whose values are no schemas."""
+"""Keywords whose values are not schemas."""
 _BY_NAME = ("$defs", "dependentSchemas", "patternProperties", "properties")
-"""Keywords whose members are schemas, under names of the author's own."""
+"""Keywords whose members are schemas under names of the author's choice."""
 
 
 def check(schemas: Schemas) -> list[Problem]:
-    """Every problem of every file that is used."""
+    """Return every problem of every file that is used."""
     problems: list[Problem] = []
     checked: set[str] = set()
-    # References lead to files that nobody has read before.
+    # References may lead to files that have not been read yet.
     while files := [file for file in schemas.files_used() if file not in checked]:
         for file in files:
             try:
@@ -39,7 +39,10 @@ def check(schemas: Schemas) -> list[Problem]:
 
 
 def _place(file: str, complaints: list[Complaint], schemas: Schemas) -> Iterator[Problem]:
-    """The complaints at their places. JSON is YAML, but for some escapes and tabs: such a file's first line is told."""
+    """Yield the complaints as problems at their places.
+
+    JSON is YAML, except for some escapes and tabs. Problems in such files are reported at the first line.
+    """
     path = schemas.path(file)
     try:
         document = yaml_reader.read(path)
@@ -84,10 +87,10 @@ def _complaints_of_schema(file: str, whole: Any, schemas: Schemas, keywords: fro
 
 
 def _check_reference(file: str, reference: str, schemas: Schemas, seen: frozenset[str] = frozenset()) -> str | None:
-    """Says why a reference leads to nothing that can be read; `seen` are those that have led to it."""
+    """Describe why a reference leads nowhere. `seen` are the references that led to it."""
     target = _find_target(file, reference, schemas)
     if isinstance(target, str):
-        return None if seen else target  # which is told where the reference stands
+        return None if seen else target  # it is reported where the reference is written
     other, part, place = target
     for following in _alternatives(part):
         if place in seen:
@@ -98,7 +101,7 @@ def _check_reference(file: str, reference: str, schemas: Schemas, seen: frozense
 
 
 def _find_target(file: str, reference: str, schemas: Schemas) -> tuple[str, Any, str] | str:
-    """The file and the part that a reference leads to, with the URI of that, or why it leads nowhere."""
+    """Return the file, the part and its URI that a reference leads to, or why it leads nowhere."""
     url, _, fragment = urljoin(SCHEMAS + file, reference).partition("#")
     if not url.startswith(SCHEMAS) or urlsplit(reference).netloc:
         return f"{reference} is a URL, and nothing is ever fetched: put the schema beside this one, and name its file"
@@ -121,7 +124,7 @@ def _find_target(file: str, reference: str, schemas: Schemas) -> tuple[str, Any,
 
 
 def _alternatives(part: Any) -> Iterator[str]:
-    """The references that are followed before any member or entry of a value is looked at."""
+    """Yield the references that are followed before any member or entry of a value is checked."""
     if not isinstance(part, dict):
         return
     if isinstance(reference := part.get("$ref"), str):
@@ -132,7 +135,7 @@ def _alternatives(part: Any) -> Iterator[str]:
 
 
 def _schemas_in(schema: Any, pointer: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """The schema and all that are parts of it, each with its place."""
+    """Yield the schema and all its subschemas, each with its place."""
     if isinstance(schema, list):
         for position, entry in enumerate(schema):
             yield from _schemas_in(entry, (*pointer, position))

@@ -1,4 +1,4 @@
-"""Reads YAML as plain values with their places: JSON's scalars, nothing that surprises, every mistake at once."""
+"""Reads YAML as plain values with their places: only JSON's scalars, no surprises, and every mistake at once."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 100
 MAX_NODES = 1_000_000
 MAX_ALIASED = 20_000
-"""Nodes that aliases may add to a file when they are written out: what stops an alias bomb."""
+"""The most nodes that aliases may add when they are expanded, as a protection against alias bombs."""
 
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
@@ -31,7 +31,7 @@ _EXPRESSION = 'an unquoted {{ is a mapping to YAML; quote it: "{{ … }}"'
 
 
 class Position(NamedTuple):
-    """The place of a value, counting from 0; `keys` has the places of a mapping's keys."""
+    """The place of a value, counted from 0. `keys` holds the places of a mapping's keys."""
 
     line: int
     column: int
@@ -40,20 +40,20 @@ class Position(NamedTuple):
 
 
 def split_lines(text: str) -> list[str]:
-    """Splits where YAML does: some of Unicode's line breaks count, not all that `str.splitlines` knows."""
+    """Split where YAML does, which is at fewer line breaks than `str.splitlines`."""
     return _BREAK.split(text)
 
 
 def problem(file: Path, lines: Sequence[str], line: int, column: int, code: str, text: str) -> Problem:
     if line >= len(lines):
         line, column = len(lines) - 1, len(lines[-1])
-    # One blank for each tab, so that the caret stands below the right character.
+    # Replace each tab with one blank, so that the caret is below the right character.
     source = _UNPRINTABLE.sub("�", lines[line]).replace("\t", " ").rstrip() if len(lines[line]) <= 300 else ""
     return Problem(file, line + 1, min(column, len(lines[line])) + 1, code, text, source)
 
 
 class _Stop(Exception):
-    """Reading on would be useless or expensive."""
+    """Raised to stop reading when going on would be useless or expensive."""
 
 
 class _Anchored(NamedTuple):
@@ -64,7 +64,7 @@ class _Anchored(NamedTuple):
 
 
 class Loader:
-    """Reads the parser's events, not its nodes: those hide explicit tags and recurse in C without a limit."""
+    """Reads the parser's events instead of its nodes, which hide explicit tags and recurse in C without a limit."""
 
     def __init__(self, file: Path, text: str) -> None:
         self.file = file
@@ -78,7 +78,7 @@ class Loader:
         self.problems.append(problem(self.file, self.lines, *place, code, text))
 
     def document(self) -> tuple[Any, Position]:
-        """The first document; `problems` says what is wrong with it."""
+        """Return the first document. Its mistakes are in `problems`."""
         value, root = None, Position(0, 0)
         for match in _UNPRINTABLE.finditer(self.text):
             before = split_lines(self.text[: match.start()])
@@ -195,7 +195,7 @@ class Loader:
         if not isinstance(event, yaml.ScalarEvent):
             if isinstance(event, yaml.MappingStartEvent) and at == (mapping[0], mapping[1] + 1):
                 self.complain(mapping, "unquoted-expression", _EXPRESSION)
-                problems = list(self.problems)  # its inside is one mistake, however many YAML sees in it
+                problems = list(self.problems)  # its content is one mistake, however many YAML finds in it
                 try:
                     self.value(event, depth + 1)
                 finally:
@@ -242,12 +242,12 @@ def _start(event: Any) -> tuple[int, int]:
 
 
 LARGEST = 32 * 1024 * 1024
-"""Bytes of a file of YAML."""
+"""The most bytes of a YAML file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file's value. Aliased parts of it are the same object: do not change it in place."""
+    """The value of a file. Aliased parts are the same object, so do not change it in place."""
 
     file: Path
     value: Any
@@ -255,12 +255,12 @@ class Document:
     root: Position
 
     def problem(self, pointer: Sequence[str | int], code: str, text: str, *, key: bool = False) -> Problem:
-        """A problem with the value at `pointer`, or with its key; with the nearest parent when there is none."""
+        """Return a problem with the value at `pointer` or its key, or with the nearest parent that exists."""
         line, column = self._place(pointer, key)
         return problem(self.file, self.lines, line, column, code, text)
 
     def line(self, pointer: Sequence[str | int]) -> int:
-        """Counts from 1."""
+        """Return the line number, counted from 1."""
         return self._place(pointer, False)[0] + 1
 
     def _place(self, pointer: Sequence[str | int], key: bool) -> tuple[int, int]:
@@ -277,7 +277,7 @@ class Document:
 
 
 def read(file: Path, *, folder: Path | None = None) -> Document:
-    """Raises `Unreadable`, also when there is no such file, or it lies outside of `folder` if one is given."""
+    """Read a file. Raises Unreadable, also if it does not exist or is outside of `folder`."""
     try:
         text = own_file.read(file, folder=folder, limit=LARGEST)
     except OSError as error:
@@ -286,7 +286,7 @@ def read(file: Path, *, folder: Path | None = None) -> Document:
 
 
 def parse(text: str | bytes, file: Path) -> Document:
-    """Raises `Unreadable` with every problem of the text; a mistake of syntax hides those behind it."""
+    """Parse YAML. Raises Unreadable with every problem; a syntax error hides the problems after it."""
     loader = Loader(file, (_decode(text, file) if isinstance(text, bytes) else text).removeprefix("\ufeff"))
     value, root = loader.document()
     if loader.problems:
@@ -295,7 +295,7 @@ def parse(text: str | bytes, file: Path) -> Document:
 
 
 def complaints(document: Document, schema: "Schema") -> list[Problem]:
-    """All that the schema finds wrong, in the order of place."""
+    """Return all violations of the schema, ordered by place."""
     problems = {document.problem(c.pointer, c.code, c.text, key=c.key) for c in schema.complaints(document.value)}
     return sorted(problems, key=lambda p: (p.line, p.column, p.text))
 

@@ -1,4 +1,4 @@
-"""Plain values as YAML that a person likes to read, and that `document` reads as the same values."""
+"""Writes plain values as readable YAML, which `yaml_reader` reads as the same values."""
 
 import json
 import re
@@ -11,10 +11,10 @@ from xs2a_sandbox.documents.yaml_reader import parse
 from xs2a_sandbox.errors import Unreadable
 
 WIDTH = 110
-"""Up to which mappings and lists of scalars stay in one line."""
+"""The width up to which mappings and lists of scalars stay on one line."""
 
 _INDENT = "  "
-# Much more could stand without quotes; these need no second thought, in flow style neither.
+# YAML allows more without quotes, but these are clear to every reader, in flow style, too.
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_/.+@%$*!=;()€äöüÄÖÜß-]*(?: [A-Za-z0-9_/.+@%$=;()€äöüÄÖÜß-]+)*")
 _WORDS = frozenset(("null", "true", "false"))
 _SPECIAL = "\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
@@ -23,19 +23,22 @@ _BLOCK_LINE = re.compile(f"(?: *[^\\s\x00-\x1f{_SPECIAL}][^\x00-\x08\x0a-\x1f{_S
 
 
 def yaml_text(value: Any) -> str:
-    """`value` is made of mappings by text, lists, text, int, Decimal, bool and None. Ends with a line break."""
+    """Return the value as YAML with a final line break.
+
+    `value` consists of mappings by text, lists, texts, int, Decimal, bool and None.
+    """
     return "".join(line + "\n" for line in (_block_lines(value) if value else _lines(value)))
 
 
 def yaml_line(value: Any) -> str:
-    """The YAML of a value in one line, however long, without its line break."""
+    """Return a value as YAML on one line of any length, without a line break."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_text(name)}: {yaml_line(inner)}" for name, inner in value.items()) + "}"
     return "[" + ", ".join(map(yaml_line, value)) + "]" if isinstance(value, list) else _scalar(value)
 
 
 def survives(value: Any) -> bool:
-    """Tells whether the YAML of a value is read as the same, with the same digits."""
+    """Return whether the YAML of a value is read as the same value, with the same digits."""
     try:
         read = parse(yaml_text({"value": value}), Path("value")).value["value"]
     except (Unreadable, UnicodeEncodeError, RecursionError):
@@ -44,7 +47,7 @@ def survives(value: Any) -> bool:
 
 
 def write_exactly(value: Any) -> str:
-    """One text for one value: the order of members does not matter, 1.10 is not 1.1, nor is it "1.10"."""
+    """Return a text that is equal for equal values: ignores the order of members; 1.10, 1.1 and "1.10" differ."""
     return json.dumps(value, sort_keys=True, default=_decimal)
 
 
@@ -81,7 +84,7 @@ def _entry(value: Any) -> list[str]:
 
 
 def _flow(value: Any) -> str | None:
-    """A scalar, or a short mapping or list of scalars, in one line."""
+    """Return a scalar, or a short mapping or list of scalars, on one line."""
     if not isinstance(value, Mapping | list):
         return None if isinstance(value, str) and "\n" in value else _scalar(value)
     is_short = all(map(_is_short, value.values() if isinstance(value, Mapping) else value))
@@ -110,7 +113,7 @@ def _text(text: str) -> str:
 
 
 def _block(text: str) -> list[str] | None:
-    """A literal block, if that says exactly the same."""
+    """Return a literal block if it preserves the text exactly."""
     body = text.rstrip("\n")
     lines = body.split("\n")
     if "\n" not in text or lines[0][:1] in ("", " ") or not all(map(_BLOCK_LINE.fullmatch, lines)):

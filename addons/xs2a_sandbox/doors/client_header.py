@@ -1,7 +1,7 @@
-"""The client certificate as a proxy in front passes it on: in a header, which nobody else may send.
+"""The client certificate that a reverse proxy passes on in a header. Only that proxy is trusted to send it.
 
-Nginx ($ssl_client_escaped_cert), Apache, Traefik and Azure send PEM, percent-encoded or on one line; HAProxy and those
-that keep to RFC 9440 send DER in base64; Envoy sends one of several fields (x-forwarded-client-cert).
+Nginx ($ssl_client_escaped_cert), Apache, Traefik and Azure send PEM, percent-encoded or on one line; HAProxy and others
+that follow RFC 9440 send DER in base64; Envoy sends one of several fields (x-forwarded-client-cert).
 """
 
 import binascii
@@ -22,7 +22,7 @@ _ARMOUR = re.compile(rb"-----(?:BEGIN|END) [A-Z ]+-----")
 
 @dataclass(frozen=True, slots=True)
 class ClientHeader:
-    """The name of the header, in lower case, and from whom it is believed."""
+    """The name of the header in lower case, and the networks from which it is trusted."""
 
     name: str
     networks: Collection[Network]
@@ -32,7 +32,7 @@ class ClientHeader:
         return cls(name.lower(), networks) if name else None
 
     def take(self, headers: Headers, peer: Any) -> tuple[Headers, tuple[bytes, ...]]:
-        """The headers without this one, and the certificates in it; none from those who are not believed."""
+        """Return the headers without this one, and its certificates; none if the peer is not trusted."""
         values = [value for value in headers.all(self.name) if value]
         if self.name not in headers.first:
             return headers, ()
@@ -49,7 +49,7 @@ class ClientHeader:
 
 
 def _der(value: str) -> bytes:
-    """The certificate in DER; what was sent, where there is none to be had of it: whoever reads it says so."""
+    """Return the certificate in DER. Invalid content is returned as it is; the code that reads it reports the error."""
     match = _ENVOY.search(value)
     text = unquote_to_bytes((match[1] if match else value).strip().strip(':"'))
     try:

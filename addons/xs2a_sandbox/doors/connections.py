@@ -1,4 +1,4 @@
-"""The connections to the doors, kept within their limits of number and time."""
+"""Limits the number of connections to the doors, and their time."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ from time import monotonic
 from xs2a_sandbox.config.limits import Limits
 
 TICK = 1.0
-"""Seconds between two looks at all connections."""
+"""Seconds between two checks of all connections."""
 
 _FILES_FOR_OTHERS = 100
 
@@ -17,10 +17,10 @@ logger = logging.getLogger(__name__)
 
 
 class Connection:
-    """Holds one client's place and time. `answering` counts requests that are whole and not yet answered.
+    """The place and the time limit of a client. `answering` counts complete requests that are not answered yet.
 
-    While there are any it is the sandbox's turn. `crowded` says that its requests are to be refused, as too many others
-    are there.
+    While there are any, the client has no time limit. If `crowded`, its requests are rejected, because there are too
+    many connections.
     """
 
     __slots__ = ("_looked", "_unsent", "answering", "crowded", "deadline", "held", "limits", "transport")
@@ -31,16 +31,16 @@ class Connection:
         self.crowded = crowded
         self.answering = 0
         self.held: Callable[[], int] = int
-        """Returns the bytes of answers that wait for the client's windows; of HTTP/1.1 there are none."""
+        """Returns the bytes of answers that wait for the client's windows. HTTP/1.1 has none."""
         self.deadline = monotonic() + self.limits.head_time
         self._unsent, self._looked = (0, 0), 0.0
 
     def begins(self) -> None:
-        """Notes that its client may begin to speak, as in a new tunnel."""
+        """Note that the client may start to send, as in a new tunnel."""
         self.deadline = monotonic() + self.limits.head_time
 
     def reads(self) -> None:
-        """Notes that a head is complete."""
+        """Note that a head is complete."""
         self.deadline = monotonic() + self.limits.body_time
 
     def __enter__(self) -> "Connection":
@@ -58,7 +58,7 @@ class Connection:
         )
         (buffered, held), (was_buffered, was_held) = self._unsent, before
         if buffered or held:
-            # A client that asks for more without taking any makes more be held.
+            # A client that requests more without reading its answers makes the sandbox hold more.
             if buffered != was_buffered or held < was_held or not (was_buffered or was_held):
                 self._looked = now
             return now > self._looked + self.limits.idle_time
@@ -66,10 +66,10 @@ class Connection:
 
 
 class Connections:
-    """Keeps the connections of all doors that share it within their number and their time.
+    """Keeps the number and the time of connections within the limits, for all doors that share it.
 
-    `limits` hold for all that these doors read, too; `most` may be open at a time. `counted` is told each time how many
-    are.
+    The same `limits` apply to what these doors read. Up to `most` connections may be open. `counted` is called with the
+    number of open connections whenever it changes.
     """
 
     def __init__(self, limits: Limits, counted: Callable[[int], None] = lambda count: None) -> None:
@@ -81,7 +81,7 @@ class Connections:
         self._tick: asyncio.TimerHandle | None = None
 
     def open(self, transport: asyncio.Transport) -> Connection | None:
-        """Enters a connection, or finds one that is entered; None when it is to be closed at once."""
+        """Register a connection, or find it if it is registered. Returns None if it must be closed at once."""
         if transport in self._open:
             return self._open[transport]
         crowded = len(self._open) >= self.most
@@ -110,7 +110,7 @@ class Connections:
 
 
 def allow_files(limits: Limits) -> None:
-    """Lets this process open as many files as all connections need, as far as it may allow itself that."""
+    """Raise this process's limit of open files as far as it may, to what all connections need."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -123,7 +123,7 @@ def allow_files(limits: Limits) -> None:
 
 
 def _find_limit(limits: Limits) -> int:
-    """The limit of connections, or fewer where the process may not open as many files."""
+    """Return the limit of connections, which is lower if the process may not open that many files."""
     with contextlib.suppress(ImportError):
         import resource
 

@@ -13,7 +13,7 @@ from xs2a_sandbox.http.origin import host_and_port
 
 
 class DirectDoor:
-    """Listens from `start` to `drain`; `port` is the real one from then on."""
+    """Listens from `start` to `drain`. After the start, `port` is the real port."""
 
     def __init__(
         self,
@@ -33,17 +33,17 @@ class DirectDoor:
         self._servers: list[asyncio.Server] = []
 
     async def start(self) -> None:
-        """Raises ConfigError for a port that cannot be had."""
+        """Start to listen. Raises ConfigError if the port is not available."""
         listening = ports.listen(self.host, self.port, "--port")
         self.port = ports.number(listening)
         self._servers = await ports.serve(self.protocol_factory, listening)
 
     def protocol_factory(self) -> asyncio.Protocol:
-        """A connection's protocol."""
+        """Return the protocol for a connection."""
         return _Client(self._service, client_header=self._client_header)
 
     async def drain(self, grace: float = 10.0) -> None:
-        """Stops listening, lets the requests under way be answered for `grace` seconds, closes all connections."""
+        """Stop listening, let running requests finish for `grace` seconds, and close all connections."""
         for server in self._servers:
             server.close()
         await self._service.drain(grace)

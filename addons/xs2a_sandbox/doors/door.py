@@ -1,4 +1,4 @@
-"""The work that all doors share: asking the engine, and answering where its answer fails to come."""
+"""Common work of all doors: asking the engine, and answering if the engine does not."""
 
 import asyncio
 import binascii
@@ -29,15 +29,15 @@ from xs2a_sandbox.journal import reason
 type Application = Callable[[Request], Coroutine[Any, Any, Response]]
 
 type Repeat = Callable[[Request], Response | None]
-"""The engine's answer to a request that was asked before, where that is kept."""
+"""Returns the engine's cached answer to a repeated request, or None."""
 
 type Waiting = set[asyncio.Timeout]
-"""The time limits of what the engine has not answered yet."""
+"""The time limits of requests that the engine has not answered yet."""
 
 type RefusalHandler = Callable[[Request, Response, float, BaseException | None], Response]
-"""Told of every answer that a door gives itself, after how many seconds, and what broke, if something did.
+"""Called with every answer that a door gives itself, its duration in seconds, and the exception, if something broke.
 
-It returns the answer as the bank says it.
+It returns the answer in the words of the bank.
 """
 
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
@@ -45,28 +45,28 @@ _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 SET_BY_DOORS = HOP_BY_HOP | {"content-length"}
 
 LINGER = 1.0
-"""Seconds without a byte after which a refused client is believed to have stopped sending."""
+"""Seconds without a byte after which a rejected client is assumed to have stopped sending."""
 
 LINGERS = 10
-"""How often these seconds are given to one who goes on sending."""
+"""How often a client that keeps sending gets these seconds."""
 
 _NOW = 0.0
-"""Long past by any loop's clock."""
+"""In the past on any loop's clock."""
 
 logger = logging.getLogger(__name__)
 
 
 def unkept(_: Request) -> None:
-    """Stands for an engine that keeps no answers."""
+    """Default for an engine without a cache."""
 
 
 def refusal(status: int, code: str, number: str, text: str, *headers: tuple[str, str]) -> OwnRefusal:
-    """Makes an answer of the door itself."""
+    """Make an answer of the door itself."""
     return messages.refusal(status, code, number, text, ("X-Sandbox-Source", "sandbox"), *headers)
 
 
 def said_by_table(words: OwnRefusal, name: str, **values: Any) -> OwnRefusal:
-    """Leave the answer to the error of this name in the dialect's table; `words` are for where no bank says it."""
+    """Mark the answer as this error of the dialect's table. `words` are used if no bank answers."""
     return replace(words, error=BankError(name, **values))
 
 
@@ -102,7 +102,7 @@ def body_too_large(limits: Limits) -> OwnRefusal:
 
 
 def head_too_large(limits: Limits, *, line_is_open: bool) -> OwnRefusal:
-    """The refusal of a request line without end while that `line_is_open`, else of headers without end."""
+    """Return the answer to a too long request line if `line_is_open`, otherwise to too large headers."""
     if line_is_open:
         text = f"path and query must not be longer than {limits.target} bytes"
         return said_by_table(refusal(414, "FORMAT_ERROR", "XS2A908E", text), "target-too-long", limit=limits.target)
@@ -111,7 +111,7 @@ def head_too_large(limits: Limits, *, line_is_open: bool) -> OwnRefusal:
 
 
 def malformed(reason: str) -> OwnRefusal:
-    """The refusal of what cannot be read. `reason` quotes nothing, as what stands in a head may be a secret."""
+    """Return the answer to a malformed request. `reason` must not quote the request, which may contain secrets."""
     return refusal(400, "FORMAT_ERROR", "XS2A989E", f"this is no HTTP: {reason}")
 
 
@@ -122,31 +122,31 @@ NO_PROXY = malformed("CONNECT is for the port of --proxy-port")
 
 
 def as_http1(response: Response) -> bytes:
-    """The whole message, the last one of its connection."""
+    """Return the complete last message of a connection."""
     return head(response.status, [*frame_headers(response, "GET"), ("Connection", "close")]) + response.body
 
 
 def head(status: int, fields: Iterable[tuple[str, str]]) -> bytes:
-    """The status line and the headers."""
+    """Return the status line and the headers."""
     lines = [f"{name}: {value}\r\n" for name, value in fields]
     return f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n{''.join(lines)}\r\n".encode("latin-1")
 
 
 def unread_request(door: Door) -> Request:
-    """Stands for a request that could not be read."""
+    """Return a placeholder for a request that could not be read."""
     return Request("-", "-", door=door)
 
 
 async def ask(
     answer: Application, request: Request, seconds: float, tell: RefusalHandler, waiting: Waiting
 ) -> Response:
-    """The engine's answer; its failure is a 500, its silence for `seconds` a 504, the end of `waiting` a 503."""
+    """Return the engine's answer: 500 if it fails, 504 after `seconds`, 503 if `waiting` is stopped."""
     started = perf_counter()
     if wish := request.headers.first.get("upgrade"):
         _note_upgrade(request, wish)
     limit = asyncio.timeout(seconds)
     try:
-        # Most answers need no wait, and no limit: a task that begins at once has ended here.
+        # Most answers need no wait and no limit: an eagerly started task has then finished here.
         work = asyncio.Task(answer(request), loop=asyncio.get_running_loop(), eager_start=True)
         if not work.done():
             async with limit:
@@ -172,20 +172,20 @@ async def ask(
 
 
 def stop(waiting: Waiting) -> None:
-    """Ends what the engine has not answered yet."""
+    """Stop requests that the engine has not answered yet."""
     for limit in waiting:
         limit.reschedule(_NOW)
 
 
 def _note_upgrade(request: Request, wish: str) -> None:
-    # Java's and Apache's clients wish for these two with every request, and take an answer without them.
+    # Clients in Java and Apache's offer these two in every request, and accept an answer without them.
     if not re.fullmatch(r"h2c|tls/.*", wish, re.IGNORECASE):
         text = "%s %s asks for an upgrade to %s: it is answered over HTTP/1.1, as nothing else is spoken here"
         logger.warning(text, request.method, outline(request.target), wish[:40])
 
 
 def answer_failure(request: Request, error: BaseException, tell: RefusalHandler, seconds: float = 0.0) -> Response:
-    """The answer to a request on which something broke. Its line comes first, then the traceback."""
+    """Return the answer to a request on which something broke. Its log entry comes first, then the traceback."""
     response = tell(request, FAILED, seconds, error)
     text = "failed on %s %s"
     logger.error(text, request.method, outline(request.target), exc_info=error, extra={"request": request})
@@ -195,16 +195,16 @@ def answer_failure(request: Request, error: BaseException, tell: RefusalHandler,
 async def gather(
     request: Request, response: Response, gate: asyncio.Semaphore, limits: Limits, tell: RefusalHandler
 ) -> Response:
-    """Returns the answer with its `rest`, for a door that cannot send it in pieces; a refusal where that is too much.
+    """Return the answer with its `rest`, for a door that cannot stream, or an error if it is too large.
 
-    `gate` limits how many large answers are held at a time.
+    `gate` limits the number of large answers in memory.
     """
     if response.rest is None:
         return response
     started = perf_counter()
     held = bytearray(response.body)
     async with gate:
-        # What is left of the one before hangs in circles, and would stay until a collector comes by.
+        # The remains of the previous answer are in reference cycles, and would stay until the next collection.
         gc.collect()
         try:
             async with aclosing(response.rest) as rest:
@@ -220,35 +220,35 @@ async def gather(
 
 
 def is_ending(error: BaseException) -> bool:
-    """Says that the process or this task is being ended: the only errors that are nobody's to answer."""
+    """Return whether the process or this task is being stopped, which is the only error without an answer."""
     if isinstance(error, asyncio.CancelledError):
-        # A CancelledError that nobody asked this task for is a bug of the engine like any other.
+        # A CancelledError that nobody requested is a bug of the engine like any other.
         task = asyncio.current_task()
         return task is not None and task.cancelling() > 0
     return isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit))
 
 
 def frame_headers(response: Response, method: str) -> list[tuple[str, str]]:
-    """The headers to send, with the one right `Content-Length`."""
+    """Return the headers to send, with a single correct `Content-Length`."""
     headers = [pair for pair in response.headers if pair[0].lower() not in SET_BY_DOORS]
     if response.fault == "truncate":
-        # At least a byte more than there is.
+        # At least one byte more than there is.
         return [*headers, ("Content-Length", str(len(response.body) or 1))]
     if response.status in (204, 304):
         return headers
     if response.rest is not None or (method == "HEAD" and not response.body):
-        # There is more to come, or the engine has left the body out already: then only its own header knows the length.
+        # More follows, or the engine has left the body out: then only the answer's own header has the length.
         return headers + [pair for pair in response.headers if pair[0].lower() == "content-length"]
     return [*headers, ("Content-Length", str(len(response.body)))]
 
 
 def client_at(peer: tuple[Any, ...] | None) -> str:
-    """The client at the other end of a connection, in words for the log."""
+    """Return the address of a connection's client in words, for the log."""
     return f"the client at {address(peer[0], peer[1]) if peer else 'an unknown address'}"
 
 
 def credentials(header: str) -> bytes:
-    """`USER:PASS` out of a `Basic` header; empty when there are none."""
+    """Return `USER:PASS` from a `Basic` header, or nothing if there is none."""
     scheme, _, encoded = header.partition(" ")
     try:
         return b64decode(encoded.strip(), validate=True) if scheme.lower() == "basic" else b""
@@ -257,7 +257,7 @@ def credentials(header: str) -> bytes:
 
 
 def login(header: str, secret: bytes | None) -> tuple[str | None, bool]:
-    """The proxy user in a `Proxy-Authorization` header, and whether it may come in."""
+    """Return the user in a `Proxy-Authorization` header, and whether the credentials are right."""
     if not header and secret is None:
         return None, True
     pair = credentials(header)
@@ -266,7 +266,10 @@ def login(header: str, secret: bytes | None) -> tuple[str | None, bool]:
 
 
 async def until(done: Callable[[], bool], seconds: float) -> None:
-    """Waits for what nobody tells of, such as the last byte of an answer: asks every few milliseconds."""
+    """Wait for a condition that sends no event, such as the last byte of an answer.
+
+    It is checked every few milliseconds.
+    """
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while not done():  # noqa: ASYNC110
@@ -274,17 +277,17 @@ async def until(done: Callable[[], bool], seconds: float) -> None:
 
 
 def reset(transport: asyncio.BaseTransport) -> None:
-    """Ends a TCP connection with RST instead of FIN, whatever still waits to be sent."""
+    """End a TCP connection with RST instead of FIN, and drop unsent data."""
     connection: socket.socket = transport.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()  # type: ignore[attr-defined]
 
 
 def no_port(host: str, port: int, flag: str, error: OSError) -> ConfigError:
-    # A name that is unknown, or an address of another machine: no port would help.
+    # An unknown name, or an address of another machine: another port would not help.
     if error.errno in (errno.EADDRNOTAVAIL, socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_FAIL):
         why = str(error.strerror).partition(" (while")[0]
         choices = "--host 127.0.0.1 for this machine only, 0.0.0.0 for all of its addresses"
-        return ConfigError(f"--host {host} is no address of this machine: {why}. Choose another one: {choices}")
-    why = "is in use by another process" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
+        return ConfigError(f"--host {host} is not an address of this machine: {why}. Choose another one: {choices}")
+    why = "is in use by another process" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
     return ConfigError(f"port {port} on {host} {why}. Choose another one: {flag} PORT (0 picks a free one)")

@@ -14,7 +14,7 @@ _DATA, _HEADERS, _SETTINGS, _CONTINUATION = 0x0, 0x1, 0x4, 0x9
 _PADDED = 0x8
 
 _SMALL = 1024
-"""Bytes of a DATA frame below which it costs more to read the frame than its bytes."""
+"""Bytes of a DATA frame below which reading the frame costs more than its content."""
 
 _EARNED = 4
 """Frames that a client may send for each stream: the end of its body, and windows for the answer."""
@@ -31,10 +31,10 @@ class Excess:
 
 
 class FrameBudget:
-    """Reads the heads of the frames that a client sends, and takes from the allowances of `limits` what they cost.
+    """Reads the headers of a client's frames, and deducts their cost from the allowances in `limits`.
 
-    A stream costs until it is answered, so it does not matter how a client makes the sandbox work in vain: it may
-    reset its streams, or make the sandbox reset them.
+    A stream has a cost until it is answered. So it does not matter how a client wastes the sandbox's work: by resetting
+    its streams, or by making the sandbox reset them.
     """
 
     def __init__(self, limits: Limits, largest: int, clock: Callable[[], float] = monotonic) -> None:
@@ -46,14 +46,14 @@ class FrameBudget:
         self._settings = _Left(limits.http2_settings)
         self._now = clock()
         self._skip = _PREFACE
-        """Bytes up to the next head."""
+        """Bytes up to the next frame header."""
         self._head = b""
-        """The beginning of a head whose end has not come yet."""
+        """The beginning of an incomplete frame header."""
         self._highest = 0
         self._block = 0
 
     def read(self, data: bytes) -> Excess | None:
-        """Count what comes; the first excess, if there is one."""
+        """Count received data, and return the first excess, if there is one."""
         now = self._clock()
         for left in (self._streams, self._frames, self._settings):
             left.refill(now - self._now)
@@ -69,16 +69,16 @@ class FrameBudget:
         return None
 
     def note_sent(self, size: int) -> None:
-        """Note that a part of an answer was sent, for which windows may come."""
+        """Note that a part of an answer was sent, for which window updates may come."""
         self._frames.earn(_EARNED + size // _KIB)
 
     def note_answered(self) -> None:
-        """Give back what a stream has cost."""
+        """Return the cost of a stream."""
         self._streams.give_back()
 
     def _count(self, kind: int, flags: int, length: int, stream: int) -> Excess | None:
         if length > self._largest:
-            # h2 would wait for its end, and keep all of it until then.
+            # h2 would wait for its end, and keep everything until then.
             return Excess(ErrorCodes.FRAME_SIZE_ERROR, "a frame that is too large")
         if kind in (_HEADERS, _CONTINUATION):
             self._block = length + (self._block if kind == _CONTINUATION else 0)
@@ -96,7 +96,7 @@ class FrameBudget:
 
 
 class _Left:
-    """The part of an allowance that is left."""
+    """The rest of an allowance."""
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
@@ -110,7 +110,7 @@ class _Left:
         self._left = min(self._left + 1, self._allowance.most)
 
     def earn(self, amount: int) -> None:
-        """Add to what is left, beyond the allowance, too: it has been paid for."""
+        """Add units, even beyond the allowance, because they have been paid for."""
         self._left += amount
 
     def take(self, amount: int, what: str) -> Excess | None:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on any transport, read by httptools: each request is answered by the engine, within the limits."""
+"""HTTP/1.1 on any transport, parsed by httptools. The engine answers each request, within the limits."""
 
 import asyncio
 import logging
@@ -32,9 +32,9 @@ logger = logging.getLogger(__name__)
 
 
 class Service:
-    """All that the connections of a door share: who answers, and the connections themselves.
+    """What all connections of a door share: the engine, and the connections themselves.
 
-    One that `gathers` sends no answer before it has all of it; the others pass on large ones as they come.
+    If it `gathers`, an answer is sent only when it is complete. Otherwise large answers are streamed.
     """
 
     def __init__(
@@ -54,16 +54,16 @@ class Service:
         self.draining = False
         self.clients: set[HttpConnection] = set()
         self.tasks: set[asyncio.Task[None]] = set()
-        """Answers that did not come at once."""
+        """Answers that need a wait."""
         self.large = asyncio.Semaphore(2) if gathers else None
 
     async def drain(self, grace: float) -> None:
-        """Lets the requests under way be answered for `grace` seconds, and closes all connections."""
+        """Let running requests finish for `grace` seconds, and close all connections."""
         self.draining = True
         for client in list(self.clients):
             client.close_unless_busy()
         end = asyncio.get_running_loop().call_later(grace, door.stop, self.waiting)
-        # A second more, for what the last answers take on their way.
+        # One second more for sending the last answers.
         await door.until(lambda: not (self.clients or self.tasks), grace + 1)
         end.cancel()
         for task in list(self.tasks):
@@ -73,7 +73,7 @@ class Service:
 
 
 class RequestTarget(NamedTuple):
-    """The place that a request is for, as its head says it."""
+    """The target of a request, as in its head."""
 
     target: str
     host: str
@@ -82,7 +82,7 @@ class RequestTarget(NamedTuple):
 
 
 class ParsedRequest(NamedTuple):
-    """A request as it was read. After its answer the connection `goes_on` or is closed; HTTP/1.0 knows no chunks."""
+    """A request that has been read. After its answer the connection `goes_on` or is closed; HTTP/1.0 has no chunks."""
 
     method: str
     place: RequestTarget
@@ -93,17 +93,17 @@ class ParsedRequest(NamedTuple):
 
 
 class NotAnswered(Exception):
-    """Raised inside the parser, which stops there: the `refusal` is the last that its client hears."""
+    """Raised to stop the parser. `refusal` is the last answer to the client."""
 
     def __init__(self, refusal: Response) -> None:
         self.refusal = refusal
 
 
 class HttpConnection(asyncio.Protocol):
-    """Reads HTTP/1 with an end to what is kept of a request, without trailers and upgrades.
+    """Reads HTTP/1 with limits on the size of a request, without trailers and upgrades.
 
-    Answers come one by one, in the order of their requests. A door says in a subclass what its requests mean, and at
-    which `endpoint` they come.
+    Answers are sent in the order of their requests. Subclasses of the doors define what requests mean, and at which
+    `endpoint` they arrive.
     """
 
     endpoint: Endpoint
@@ -117,35 +117,35 @@ class HttpConnection(asyncio.Protocol):
         self._connection = connection or Connection(self._limits)
         self._turns: deque[ParsedRequest] = deque()
         self._task: asyncio.Task[None] | None = None
-        """The answer that is waited for."""
+        """The task of the answer in progress."""
         self._can_take = asyncio.Event()
-        """Set while the client takes what is written."""
+        """Set while the client can take more data."""
         self._can_take.set()
         self._last: bytes | None = None
-        """The end of the conversation, which is read no further once this is here."""
+        """The last message. Nothing more is read after it."""
         self._silent = 0
-        """Bytes since the parser last came to the end of anything."""
+        """Bytes since the parser last completed anything."""
         self._has_begun = self._has_data = False
         self._lingers = 0
         self._read_anew()
 
     def place(self, url: bytes, headers: Headers) -> RequestTarget:
-        """The place that is meant by a request line and headers. Raises NotAnswered where none is."""
+        """Return the target of a request line and headers. Raises NotAnswered if they have none."""
         raise NotImplementedError
 
     def request(self, turn: ParsedRequest) -> tuple[Request, Response | None]:
-        """The request as the engine sees it, and the answer to one that it is not to see."""
+        """Return the request for the engine, or the answer if the engine must not see it."""
         raise NotImplementedError
 
     def connect(self, authority: str, headers: Headers, goes_on: bool, rest: bytes) -> None:
-        """Takes a CONNECT, with what came behind it."""
+        """Handle a CONNECT, with the data after it."""
         self.refuse(door.NO_PROXY)
 
     def _read_anew(self) -> None:
         self._parser = httptools.HttpRequestParser(self)
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self._wishes: list[tuple[str, str]] = []
-        """The fields of an upgrade that stays a wish."""
+        """The headers of an upgrade that is ignored."""
         self._begin()
 
     def _begin(self) -> None:
@@ -157,7 +157,7 @@ class HttpConnection(asyncio.Protocol):
         """Bytes of the body so far."""
         self._in_body = self._in_trailers = self._expects_100 = False
 
-    # The transport calls these.
+    # Methods called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]
@@ -189,7 +189,7 @@ class HttpConnection(asyncio.Protocol):
         self._feed(data)
         self._take_turns()
 
-    # A door calls these.
+    # Methods called by a door.
 
     def close_unless_busy(self) -> None:
         if not (self.is_busy or self._in_body):
@@ -200,17 +200,17 @@ class HttpConnection(asyncio.Protocol):
         return bool(self._task or self._turns)
 
     def leave(self) -> Connection:
-        """Gives up the connection, on which somebody else goes on."""
+        """Give up the connection, which something else continues to use."""
         self.service.clients.discard(self)
         return self._connection
 
-    # The parser calls these.
+    # Methods called by the parser.
 
     def on_url(self, url: bytes) -> None:
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # What comes after the body is dropped, as RFC 9110 allows (section 6.5.1).
+        # Headers after the body are dropped, as RFC 9110 allows (section 6.5.1).
         if not self._in_body:
             self._pairs.append((name.decode("latin-1"), value.decode("latin-1")))
 
@@ -236,7 +236,7 @@ class HttpConnection(asyncio.Protocol):
         self._expects_100 = "100-continue" in map(str.lower, headers.all("expect"))
 
     def on_chunk_header(self) -> None:
-        # Until data follow: those of the last chunk do not.
+        # Reset when data follow; none follow the last chunk.
         self._in_trailers = True
 
     def on_body(self, body: bytes) -> None:
@@ -266,7 +266,7 @@ class HttpConnection(asyncio.Protocol):
         self._begin()
 
     def _feed(self, data: bytes) -> None:
-        # In pieces, so that a long line between chunks cannot hide in front of the data that follow it.
+        # Feed in pieces, so that a long line between chunks cannot hide before the data after it.
         length = self._limits.chunk_line
         for start in range(0, len(data), length):
             if self._last is not None:
@@ -278,7 +278,7 @@ class HttpConnection(asyncio.Protocol):
                 return
 
     def _feed_piece(self, data: bytes) -> None:
-        """Raises HttpParserUpgrade."""
+        """Feed data to the parser. Raises HttpParserUpgrade."""
         self._silent += len(data)
         try:
             self._parser.feed_data(data)
@@ -301,11 +301,11 @@ class HttpConnection(asyncio.Protocol):
                 self.refuse(door.head_too_large(self._limits, line_is_open=line_is_open))
 
     def _stay(self, rest: bytes) -> None:
-        """Reads a request that asks for an upgrade again, as one that does not: it is answered over HTTP/1.1."""
+        """Parse a request with an upgrade again without it, so that it is answered over HTTP/1.1."""
         method, version, url = self._parser.get_method(), self._parser.get_http_version(), self._url
         if method == b"CONNECT":
             headers, goes_on = Headers(self._pairs), version == "1.1" and self._parser.should_keep_alive()
-            # Many clients leave out the Host of a CONNECT, and what follows it is not its body.
+            # Many clients omit the Host of a CONNECT, and what follows it is not its body.
             mistake = request_head.mistake(headers, "1.0")
             if mistake:
                 self.refuse(door.malformed(mistake))
@@ -324,22 +324,22 @@ class HttpConnection(asyncio.Protocol):
         self._last = door.as_http1(self.service.tell(self._outline(), refusal, 0.0, None))
 
     def _outline(self) -> Request:
-        """Method and path of a request, as far as it could be read."""
+        """Return method and path of a request, as far as they could be read."""
         if 0 < len(self._url) <= self._limits.target:
             with suppress(httptools.HttpParserInvalidURLError):
                 path = (httptools.parse_url(self._url).path or b"/").decode("latin-1")
                 return Request(self._parser.get_method().decode("latin-1"), path, door=self.endpoint.door)
         return door.unread_request(self.endpoint.door)
 
-    # The answers
+    # Answers
 
     def _take_turns(self) -> None:
-        """Answers what is whole, until there is an answer that has to be waited for."""
+        """Answer complete requests, until an answer has to be waited for."""
         while self._turns and not self._task and not self.transport.is_closing():
             turn = self._turns.popleft()
             request, response = self._begin_answer(turn)
             if response is not None and self._can_take.is_set():
-                # Who asks the same again is answered without a task, which would take as long as all of this.
+                # Repeated requests are answered without a task, which would take as long as everything else together.
                 with self._connection:
                     self._send(response, turn)
             else:
@@ -367,7 +367,7 @@ class HttpConnection(asyncio.Protocol):
             self.transport.abort()
 
     def _begin_answer(self, turn: ParsedRequest) -> tuple[Request, Response | None]:
-        """The request, and its answer where there is no wait for that."""
+        """Return the request, and its answer if that needs no wait."""
         service = self.service
         try:
             request, refusal = self.request(turn)
@@ -379,7 +379,7 @@ class HttpConnection(asyncio.Protocol):
             return request, door.answer_failure(request, error, service.tell)
 
     def _answer_in_task(self, turn: ParsedRequest, request: Request, response: Response | None) -> None:
-        # Most answers need no wait: a task that begins at once has ended here.
+        # Most answers need no wait: an eagerly started task has then finished here.
         task = asyncio.Task(self._answer(turn, request, response), loop=self._loop, eager_start=True)
         if task.done():
             self._settle(task)
@@ -407,7 +407,7 @@ class HttpConnection(asyncio.Protocol):
                 await self._can_take.wait()
 
     def _send(self, response: Response, turn: ParsedRequest) -> None:
-        if self.transport.is_closing():  # to whom uvloop does not write
+        if self.transport.is_closing():  # uvloop does not write to it any more
             return
         goes_on = turn.goes_on and not self.service.draining
         head = _head(response, turn, goes_on=goes_on)
@@ -419,7 +419,7 @@ class HttpConnection(asyncio.Protocol):
             self.transport.close()
 
     async def _send_in_pieces(self, response: Response, rest: AsyncGenerator[bytes], turn: ParsedRequest) -> None:
-        """Sends no faster than the client reads; an answer that breaks off is cut where it broke off."""
+        """Send as fast as the client reads. An answer that fails half-way is truncated there."""
         if response.fault or turn.method == "HEAD" or self.transport.is_closing():
             self._send(response, turn)
             await rest.aclose()
@@ -449,7 +449,7 @@ class HttpConnection(asyncio.Protocol):
             self.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
 
     def _fail(self, response: Response, head: bytes) -> None:
-        """Does to the connection what `response.fault` says."""
+        """Apply `response.fault` to the connection."""
         match response.fault:
             case "reset":
                 door.reset(self.transport)
@@ -460,7 +460,7 @@ class HttpConnection(asyncio.Protocol):
         self.transport.close()
 
     def _end(self, last: bytes) -> None:
-        """Says one last thing, and drops what still comes: closed at once, a connection may lose what was said."""
+        """Send the last message, and drop what still arrives: closing at once could lose the message."""
         self.transport.resume_reading()
         self.transport.write(last)
         self.transport.write_eof()
@@ -475,7 +475,7 @@ class HttpConnection(asyncio.Protocol):
 
 
 def split_url(url: bytes) -> tuple[str, str, str]:
-    """Scheme, authority and target of an absolute URL; scheme and authority are empty for a path."""
+    """Return scheme, authority and target of an absolute URL. For a path, scheme and authority are empty."""
     text = url.decode("latin-1")
     if text.startswith("/") or text == "*":
         return "", "", text
@@ -484,9 +484,9 @@ def split_url(url: bytes) -> tuple[str, str, str]:
     return scheme, authority, "/" if end < 0 else text[end:]
 
 
-@lru_cache(64)  # an app asks the same few hosts again and again
+@lru_cache(64)  # apps use the same few hosts again and again
 def _origin(text: str) -> tuple[str, str]:
-    """Scheme and authority of what stands before a path."""
+    """Return scheme and authority of the part before the path."""
     match = _ORIGIN.fullmatch(text)
     if match is None or split_authority(match[2]) is None:
         raise NotAnswered(_NO_TARGET)
@@ -500,7 +500,7 @@ def _head(response: Response, turn: ParsedRequest, *, goes_on: bool) -> bytes:
             values = [value for _, value in response.headers]
             return (form % (*values, len(response.body), _date(int(time())))).encode("latin-1")
     fields = door.frame_headers(response, turn.method)
-    # A real bank has said its own.
+    # A real bank has set its own.
     if "date" not in [name.lower() for name, _ in fields]:
         fields.append(("Date", _date(int(time()))))
     if _is_chunked(response, turn):
@@ -517,9 +517,9 @@ def _is_chunked(response: Response, turn: ParsedRequest) -> bool:
 
 @lru_cache(512)
 def _form(status: int, names: tuple[str, ...]) -> str | None:
-    """The head of answers with fields of these names, to be filled in: few answers differ in more than the values.
+    """Return a template for the head of answers with these header names: few answers differ in more than values.
 
-    None where a door sets one of the fields itself, or leaves it out.
+    None if a door sets one of the headers itself, or leaves it out.
     """
     if status in (204, 304) or not _OWN_FIELDS.isdisjoint(map(str.lower, names)):
         return None

@@ -1,7 +1,7 @@
-"""Our own proxy for HTTP/1.1, beside mitmproxy, on the proxy port and on the TLS port.
+"""Our own HTTP/1.1 proxy in front of mitmproxy, on the proxy port and the TLS port.
 
-Who speaks HTTP/1.1, plainly or over TLS, is answered here. All others are passed on to mitmproxy with what they have
-said, before they have heard anything but the answer to a CONNECT.
+HTTP/1.1 clients, plain or over TLS, are answered here. All others are passed on to mitmproxy with the data they have
+sent, before they have received anything except the answer to a CONNECT.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.origin import PORTS, address, host_and_port, split_authority
 
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
-"""The answer to a CONNECT, in mitmproxy's words."""
+"""The answer to a CONNECT, the same as mitmproxy's."""
 
 _LOGIN = "proxy-authorization"
 _OTHER_SCHEME = door.malformed("the scheme of its target is not that of its connection")
@@ -27,7 +27,7 @@ _BEHIND_OTHERS = door.malformed("CONNECT comes before the answer to another requ
 
 
 class PassOn(Protocol):
-    """Gives a client to mitmproxy, with what it has said; before that the CONNECT that is answered."""
+    """Passes a client on to mitmproxy with the data it has sent, preceded by the CONNECT that was answered."""
 
     def __call__(
         self, transport: asyncio.Transport, connection: Connection, start: bytes, connect: bytes = b""
@@ -36,12 +36,12 @@ class PassOn(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Http1Proxy:
-    """All that the connections to one port share."""
+    """What all connections to one port share."""
 
     service: Service
     certificates: Certificates
     secret: bytes | None
-    """The login, user and password, without which the proxy port answers nobody; None where everybody may."""
+    """The login, user and password, that the proxy port requires; None if it requires none."""
     pass_on: PassOn
 
     def proxy_port(self) -> asyncio.Protocol:
@@ -53,7 +53,7 @@ class Http1Proxy:
 
 @dataclass(frozen=True, slots=True)
 class _Tunnel:
-    """The place that a CONNECT leads to, for whom, and the CONNECT itself."""
+    """The target of a CONNECT, its proxy user, and the CONNECT itself."""
 
     host: str
     address: str
@@ -62,7 +62,7 @@ class _Tunnel:
 
 
 class _Lane(HttpConnection):
-    """HTTP/1.1, or another protocol, as the first byte tells."""
+    """A connection with HTTP/1.1 or another protocol, depending on the first byte."""
 
     def __init__(self, proxy: Http1Proxy, endpoint: Endpoint, connection: Connection | None = None) -> None:
         super().__init__(proxy.service, connection)
@@ -83,12 +83,12 @@ class _Lane(HttpConnection):
             self._feed(rest)
 
     def turns_off(self, start: bytes) -> bool:
-        """Says that what begins so is no HTTP, and is taken elsewhere."""
+        """Return whether data that start like this are not HTTP, and hand the connection over."""
         raise NotImplementedError
 
 
 class _Proxy(_Lane):
-    """Reads what is asked of a proxy."""
+    """Reads requests to a proxy."""
 
     def __init__(self, proxy: Http1Proxy) -> None:
         super().__init__(proxy, PROXY)
@@ -142,7 +142,7 @@ class _Proxy(_Lane):
 
 
 class _Inside(_Lane):
-    """Reads what is asked in a tunnel, or of the TLS port, where it is over TLS in any case."""
+    """Reads requests in a tunnel, or to the TLS port, which always uses TLS."""
 
     def __init__(
         self, proxy: Http1Proxy, endpoint: Endpoint, connection: Connection | None = None, tunnel: _Tunnel | None = None
@@ -189,7 +189,7 @@ def _request(
     tunnel: str | None = None,
     certificates: tuple[bytes, ...] | None = None,
 ) -> Request:
-    """The request without the proxy's password."""
+    """Return the request without the proxy credentials."""
     target, host, port, scheme = turn.place
     headers = turn.headers
     if _LOGIN in headers.first:

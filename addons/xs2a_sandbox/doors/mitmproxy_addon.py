@@ -1,6 +1,6 @@
-"""The mitmproxy addon: every request is answered here, and no connection ever leaves."""
+"""The mitmproxy addon. It answers every request, and never lets a connection out."""
 
-# mitmproxy is only half typed.
+# mitmproxy is only partly typed.
 # mypy: allow-untyped-calls
 
 import asyncio
@@ -40,21 +40,21 @@ FORCED: dict[str, Any] = {
     "upstream_cert": False,
     "websocket": False,
 }
-"""Options whose default in mitmproxy is not ours: set when the addon is loaded, refused when changed later."""
+"""Options whose defaults in mitmproxy do not fit: set when the addon is loaded, and protected from later changes."""
 
 REFUSED = ("allow_hosts", "ignore_hosts", "tcp_hosts", "udp_hosts", "stream_large_bodies", "server_replay", "map_local")
-"""Options that let mitmproxy pass bytes on, or answer, without asking us."""
+"""Options that let mitmproxy forward data or answer without asking us."""
 
 PAGES_URL = "http://xs2a-sandbox.invalid"
-"""URL of the pages for the payment user when there is no direct door: at a host that only this proxy knows, so that
-a browser which does not use it finds no bank there (RFC 6761).
+"""URL of the payment user's pages if there is no direct door. Only this proxy knows the host, so a browser that does
+not use the proxy finds no bank there (RFC 6761).
 """
 
 logger = logging.getLogger(__name__)
 
 
 class ConnectionGuard:
-    """Denies every connection to a server; stays in place when mitmproxy unloads the script that brought it."""
+    """Denies every connection to a server. It stays in place when mitmproxy unloads the script that added it."""
 
     name = "xs2a-sandbox-guard"
 
@@ -65,7 +65,7 @@ class ConnectionGuard:
 class SandboxAddon(ConnectionGuard):
     """Answers every request of the proxy and the TLS door with `answer`.
 
-    `proxy_auth` as USER:PASS, asked for at the proxy door only; `tell` is told of what is answered here without asking
+    `proxy_auth` is USER:PASS, required only at the proxy door. `tell` is called for answers that do not come from
     `answer`.
     """
 
@@ -89,7 +89,7 @@ class SandboxAddon(ConnectionGuard):
 
     @property
     def busy(self) -> bool:
-        """True while a request still waits for the last byte of its answer."""
+        """Whether a request still waits for the last byte of its answer."""
         return any(flow.live for flow in self._flows)
 
     def load(self, loader: Loader) -> None:
@@ -112,7 +112,10 @@ class SandboxAddon(ConnectionGuard):
         next_layer.layer = next_layer.layer or mitmproxy_layers.choose(context, start, connection, self.tell)
 
     def tls_clienthello(self, data: ClientHelloData) -> None:
-        """Speaks HTTP/2 with who offers it, as most servers do; mitmproxy takes what stands first in the offer."""
+        """Choose HTTP/2 if the client offers it, as most servers do.
+
+        Mitmproxy would take the first protocol in the offer.
+        """
         if ctx.options.http2 and b"h2" in data.client_hello.alpn_protocols:
             data.context.client.alpn = b"h2"
 
@@ -151,10 +154,10 @@ class SandboxAddon(ConnectionGuard):
             with self._connection(flow.client_conn) as connection:
                 await self._answer(flow, connection.crowded)
         except BaseException as error:
-            # mitmproxy forwards a request whose hook raised: nothing gets past this line.
+            # mitmproxy forwards a request whose hook raised an exception, so nothing may get past this line.
             if door.is_ending(error):
                 raise
-            # Whatever is odd about the flow, this must not fail as well.
+            # Whatever is wrong with the flow, this must not fail as well.
             flow.response = to_mitmproxy(door.answer_failure(_outline(flow), error, self.tell), flow.request.method)
 
     async def _answer(self, flow: http.HTTPFlow, crowded: bool) -> None:
@@ -179,24 +182,24 @@ class SandboxAddon(ConnectionGuard):
         return self.tell(_outline(flow), door.TOO_MANY_CONNECTIONS, 0.0, None)
 
     def response(self, flow: http.HTTPFlow) -> None:
-        """Says that the connection ends where mitmproxy will end it: a client would ask again on it."""
+        """Add `Connection: close` if mitmproxy will close the connection, so that the client does not reuse it."""
         request, options = flow.request, flow.request.headers.get("Connection", "").lower()
-        # mitmproxy itself overlooks the option in another case.
+        # mitmproxy itself misses the option in another case.
         ends = http1.connection_close(request.http_version, request.headers) or "close" in re.split(r"[,\s]+", options)
         if flow.response and ends:
             flow.response.headers["Connection"] = "close"
 
     def error(self, flow: http.HTTPFlow) -> None:
-        """Warns of what broke off before it could be answered, or refused."""
+        """Log a warning for a request that broke off before an answer."""
         if flow.error and not flow.response:
             proxy_log.warn_of_break(flow.error.msg, _outline(flow))
 
     def _login(self, flow: http.HTTPFlow) -> tuple[str | None, bool]:
-        """The proxy user, and whether it may come in."""
+        """Return the proxy user, and whether its credentials are right."""
         return door.login(flow.request.headers.get("Proxy-Authorization", ""), self._secret)
 
     def _from_mitmproxy(self, flow: http.HTTPFlow) -> tuple[Request, bool]:
-        """The flow as the engine sees it, and whether its proxy user may come in."""
+        """Return the flow as a request for the engine, and whether its proxy user is admitted."""
         data, client = flow.request.data, flow.client_conn
         headers = Headers(
             pair for pair in mitmproxy_layers.headers_of(flow.request) if pair[0].lower() != "proxy-authorization"
@@ -206,7 +209,7 @@ class SandboxAddon(ConnectionGuard):
             user = self._tunnels.get(client.id)
             host, port = host_and_port(data.authority.decode("latin-1"), headers)
             scheme = "https" if client.tls else "http"
-            # In a tunnel mitmproxy says where the CONNECT leads, at the TLS door where nothing is.
+            # In a tunnel this is the target of the CONNECT; at the TLS door it is a placeholder.
             tunnel = None if reverse else address(data.host, data.port)
         else:
             user, is_admitted = self._login(flow)
@@ -245,7 +248,7 @@ class SandboxAddon(ConnectionGuard):
 
 
 def _mistake(request: http.Request) -> str | None:
-    """Return what is wrong with the head of a request over HTTP/2."""
+    """Describe what is wrong with the head of an HTTP/2 request."""
     data, headers = request.data, mitmproxy_layers.headers_of(request)
     authority, host = data.authority.decode("latin-1"), headers.get("Host")
     if not (data.path.startswith(b"/") or data.path == b"*"):
@@ -266,7 +269,10 @@ def _certificates_of(client: Client) -> tuple[bytes, ...] | None:
 
 
 class Script(SandboxAddon):
-    """Ends mitmdump and mitmweb at a refused option: they would show it under a traceback, and listen for a moment."""
+    """Stops mitmdump and mitmweb at a forbidden option.
+
+    They would show it with a traceback, after listening briefly.
+    """
 
     _runs = False
 
@@ -277,13 +283,16 @@ class Script(SandboxAddon):
         try:
             super().configure(updated)
         except OptionsError as error:
-            if self._runs:  # whoever changes an option now is told by mitmproxy, and the old value stays
+            if self._runs:  # mitmproxy reports the error of a change while it runs, and keeps the old value
                 raise
             sys.exit(str(error))
 
 
 def from_environment() -> SandboxAddon:
-    """The addon as file and environment configure it; a failure ends the process, which would forward otherwise."""
+    """Return the addon with the settings of file and environment.
+
+    A failure ends the process, which would forward requests.
+    """
     from xs2a_sandbox.config import load_settings
     from xs2a_sandbox.engine import build
 
@@ -303,7 +312,7 @@ def from_environment() -> SandboxAddon:
 
 
 def _transport(client: Client) -> asyncio.Transport:
-    """The client's connection. Not a documented interface: nothing else shows the socket."""
+    """Return the client's connection. This uses mitmproxy's internals, because no public interface gives the socket."""
     handler = ctx.master.addons.get("proxyserver").connections[client.id]
     transport: asyncio.Transport = handler.transports[client].writer.transport
     return transport
@@ -314,10 +323,10 @@ _new_context = net_tls.create_client_proxy_context
 
 @lru_cache(256)
 def _make_resumable_context(**parameters: Any) -> SSL.Context:
-    """A TLS context whose sessions can be resumed.
+    """Return a TLS context whose sessions can be resumed.
 
-    mitmproxy keeps one for all connections, but does not name what its sessions are good for. Without that name OpenSSL
-    ends a resumed handshake when the server asks for client certificates.
+    mitmproxy has one context for all connections, but does not set a session id context. Without that OpenSSL ends a
+    resumed handshake when the server requests client certificates.
     """
     context: SSL.Context = _new_context(**parameters)
     context.set_session_id(b"xs2a-sandbox")

@@ -1,6 +1,6 @@
-"""HTTP as mitmproxy's layers read it for the proxy and the TLS door: no more of a request is kept than is answered."""
+"""HTTP in mitmproxy's layers for the proxy and the TLS door, with limits on what is kept of a request."""
 
-# mitmproxy is only half typed.
+# mitmproxy is only partly typed.
 # mypy: allow-untyped-calls
 
 import logging
@@ -55,13 +55,13 @@ from xs2a_sandbox.http.messages import Door
 from xs2a_sandbox.http.origin import PORTS
 
 _HEAD = re.compile(rb"(\r\n)*[!-~]+ [!-~]+ HTTP/1\.[01]\r\n([!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*\r\n)*\r\n")
-"""The head of a request as RFC 9112 has it; mitmproxy also reads others."""
+"""The head of a request by RFC 9112. mitmproxy accepts others, too."""
 
 logger = logging.getLogger(__name__)
 
 
 def choose(context: Context, start: bytes, connection: Connection, tell: RefusalHandler) -> Layer | None:
-    """The layer that reads what begins with `start`; None where mitmproxy runs in a mode of its own."""
+    """Return the layer for a connection that starts with `start`, or None in a mode of mitmproxy's own."""
     stack = LayerStack()
     match context.layers:
         case [modes.HttpProxy()]:
@@ -92,7 +92,7 @@ def choose(context: Context, start: bytes, connection: Connection, tell: Refusal
 
 
 class Last(Layer):
-    """Says one last thing, and drops what still comes: a connection that is closed at once may lose what was said."""
+    """Sends a last message and drops what still arrives, because closing at once could lose the message."""
 
     _has_data = False
     _lingers = 0
@@ -118,7 +118,7 @@ class Last(Layer):
 
 
 class ClientTls(ClientTLSLayer):
-    """Ends TLS before the connection, and the connection once TLS is broken: mitmproxy would go on reading, in vain."""
+    """Ends TLS before the connection, and the connection after a TLS error: mitmproxy would go on reading in vain."""
 
     def receive_data(self, data: bytes) -> CommandGenerator[None]:
         if data:
@@ -160,7 +160,7 @@ class Http(HttpLayer):
         self.place, self.connection, self._tell = place, connection, tell
 
     def report_refusal(self, refusal: Response, stream_id: int) -> Response:
-        """Tells of a request that is refused here, whose head need not have been read, and returns the bank's words."""
+        """Log a request that is rejected here, possibly without a complete head, and return the bank's answer."""
         stream, way_in = self.streams.get(stream_id), self.place.door
         request = outline(stream.flow.request, way_in) if stream else door.unread_request(way_in)
         return self._tell(request, refusal, 0.0, None)
@@ -173,7 +173,7 @@ class Http(HttpLayer):
 
 
 class Http1(Http1Server):
-    """Reads HTTP/1 with an end to what is kept of it, without trailers, and refuses in the sandbox's own words."""
+    """Reads HTTP/1 with limits on its size, without trailers, and rejects requests with the sandbox's own errors."""
 
     def __init__(self, context: Context, parent: Http) -> None:
         super().__init__(context)
@@ -264,7 +264,7 @@ class Http1(Http1Server):
         if not _HEAD.fullmatch(head):
             return "its head is not written as HTTP/1.1 is"
         if request.method == "CONNECT":
-            # Many clients leave out its Host, and what follows it is not its body.
+            # Many clients omit its Host, and what follows it is not its body.
             return request_head.mistake(headers_of(request), "1.0")
         scheme = request.data.scheme.decode("latin-1")
         if self._parent.place is not PROXY and scheme not in ("", "https" if self.conn.tls else "http"):
@@ -274,14 +274,14 @@ class Http1(Http1Server):
         return request_head.mistake(headers_of(request), request.http_version.removeprefix("HTTP/"))
 
     def _refuse(self, refusal: Response) -> CommandGenerator[None]:
-        """Answers in the engine's place."""
+        """Answer instead of the engine."""
         refusal = self._parent.report_refusal(refusal, self.stream_id)
         if self.request:
             yield ReceiveHttp(RequestProtocolError(self.stream_id, "refused", ErrorCode.GENERIC_CLIENT_ERROR))
         yield from self._end(door.as_http1(refusal))
 
     def _end(self, message: bytes) -> CommandGenerator[None]:
-        """Reads no more of this connection."""
+        """Stop reading this connection."""
         self.buf = ReceiveBuffer()
         last = Last(self.context, message)
         self._handle_event = last.handle_event  # type: ignore[method-assign]
@@ -289,19 +289,19 @@ class Http1(Http1Server):
 
 
 class Chunks(ChunkedReader):
-    """Reads a body in chunks and drops its trailers, as RFC 9110 allows (section 6.5.1)."""
+    """Reads a chunked body and drops its trailers, as RFC 9110 allows (section 6.5.1)."""
 
     def __call__(self, buf: ReceiveBuffer) -> Any:
         part = super().__call__(buf)
         return h11.EndOfMessage() if isinstance(part, h11.EndOfMessage) else part
 
     def has_long_line(self, buf: ReceiveBuffer, limits: Limits) -> bool:
-        """Says whether the buffer holds nothing but the beginning of a line that is too long."""
+        """Return whether the buffer holds only the beginning of a line that is too long."""
         return not self._reading_trailer and len(buf) > limits.chunk_line
 
 
 class Http2(Http2Server):
-    """Reads HTTP/2 with the same limits, and with others for frames that cost work and ask for nothing."""
+    """Reads HTTP/2 with the same limits, and with further limits for frames that only cause work."""
 
     def __init__(self, context: Context, parent: Http) -> None:
         super().__init__(context)
@@ -310,7 +310,7 @@ class Http2(Http2Server):
         self._lengths: dict[int, int] = {}
         self._budget = FrameBudget(self._limits, self.h2_conn.max_inbound_frame_size)
         parent.connection.held = self._count_unsent
-        # Headers up to here are read, so that there is an answer to those that are too large.
+        # Headers are read up to this size, so that larger ones get an answer.
         self.h2_conn.decoder.max_header_list_size = self._limits.head
 
     def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
@@ -337,7 +337,7 @@ class Http2(Http2Server):
         elif is_open and isinstance(event, ResponseEndOfMessage | ResponseProtocolError):
             self._budget.note_answered()
             if self.is_closed(stream_id):
-                # mitmproxy keeps what it knows of a stream whose request has ended before the answer.
+                # mitmproxy keeps its data of a stream whose request has ended before the answer.
                 self.streams.pop(stream_id, None)
 
     def handle_h2_event(self, event: h2.events.Event) -> CommandGenerator[bool]:
@@ -352,11 +352,11 @@ class Http2(Http2Server):
         elif isinstance(event, h2.events.StreamEnded | h2.events.StreamReset):
             self._lengths.pop(event.stream_id, None)
         elif isinstance(event, h2.events.RequestReceived) and event.stream_ended and _announces_a_body(event):
-            # h2 counts the bytes of a body only where there are frames of one.
+            # h2 counts the bytes of a body only if there are DATA frames.
             self.h2_conn.reset_stream(event.stream_id, ErrorCodes.PROTOCOL_ERROR)
             return False
         elif isinstance(event, ProtocolError) and _is_badly_compressed(event):
-            # h2 has a GOAWAY ready that speaks of any protocol error.
+            # h2 has prepared a GOAWAY with a general protocol error.
             self.h2_conn.clear_outbound_data_buffer()
             self.h2_conn.close_connection(ErrorCodes.COMPRESSION_ERROR)
         return (yield from super().handle_h2_event(event))
@@ -366,14 +366,14 @@ class Http2(Http2Server):
         yield from self._say_goodbye(error_code, message)
 
     def _end(self, excess: Excess) -> CommandGenerator[None]:
-        """Reads no more of a client that floods."""
+        """Stop reading from a client that floods."""
         logger.warning(
             "%s sends %s over HTTP/2: its connection is closed", door.client_at(self.conn.peername), excess.reason
         )
         yield from self._say_goodbye(excess.code, excess.reason)
 
     def _say_goodbye(self, code: int, message: str) -> CommandGenerator[None]:
-        """Says why the connection ends, unless h2 has done so, and gives up its streams."""
+        """Send the reason why the connection ends, unless h2 has done so, and give up its streams."""
         if self.h2_conn.state_machine.state is not Http2State.CLOSED:
             self.h2_conn.close_connection(code)
         last = Last(self.context, self.h2_conn.data_to_send())
@@ -392,7 +392,7 @@ class Http2(Http2Server):
 
 
 def _is_badly_compressed(error: ProtocolError) -> bool:
-    """Whether headers cannot be decoded; of those that grow too large h2 tells the client itself."""
+    """Return whether headers cannot be decoded. If they are too large, h2 itself reports that to the client."""
     return isinstance(error.__cause__, HPACKError) and not isinstance(error.__cause__, OversizedHeaderListError)
 
 
@@ -401,7 +401,7 @@ def _announces_a_body(event: h2.events.RequestReceived) -> bool:
 
 
 def refusal_for(event: HttpEvent, limits: Limits) -> Response | None:
-    """The answer of ours where mitmproxy would give a page of its own."""
+    """Return our answer if mitmproxy would send a page of its own."""
     if not isinstance(event, ResponseProtocolError):
         return None
     match event.code.http_status_code():
@@ -423,7 +423,7 @@ def headers_of(request: http.Request) -> Headers:
 
 
 def outline(request: http.Request, way_in: Door) -> Request:
-    """The method and path of any request, however odd."""
+    """Return the method and path of any request, even a malformed one."""
     data = request.data
     method, path = (part.decode("latin-1") for part in (data.method or b"-", data.path or data.authority or b"-"))
     return Request(method, path, door=way_in)

@@ -1,6 +1,6 @@
-"""One mitmproxy master for the proxy door and the TLS door, which loads only what they need."""
+"""A mitmproxy master for the proxy door and the TLS door, with only the addons that they need."""
 
-# mitmproxy is only half typed.
+# mitmproxy is only partly typed.
 # mypy: allow-untyped-calls
 
 import inspect
@@ -30,7 +30,7 @@ from xs2a_sandbox.doors.proxy_log import LOGGER, ProxyLog
 
 
 class SandboxMaster:
-    """Serves connections that others accept, from `start` to `drain`. `ca_file` is what clients have to trust."""
+    """Serves accepted connections until `drain`. `ca_file` is the certificate that clients have to trust."""
 
     def __init__(
         self,
@@ -63,12 +63,12 @@ class SandboxMaster:
         await self._master.running()
 
     async def serve(self, mode: str, reader: StreamReader, writer: StreamWriter) -> None:
-        """Serves a connection as one of mitmproxy's modes does."""
+        """Serve a connection in one of mitmproxy's modes."""
         instance: ServerInstance[Any] = ServerInstance.make(mode, self._proxyserver)
         await instance.handle_stream(reader, writer)
 
     async def drain(self, grace: float) -> None:
-        """Lets the requests under way be answered for `grace` seconds, and closes all connections."""
+        """Let running requests finish for `grace` seconds, and close all connections."""
         self.sandbox.draining = True
         await door.until(lambda: not self.sandbox.busy, grace)
         door.stop(self.sandbox.waiting)
@@ -86,7 +86,7 @@ class SandboxMaster:
 
 
 class _Listeners(AddonManager):
-    """Looks up once which addons listen to a hook, where mitmproxy asks each of them for every event."""
+    """Looks up the addons for a hook only once; mitmproxy asks each addon at every event."""
 
     def __init__(self, master: Master) -> None:
         super().__init__(master)

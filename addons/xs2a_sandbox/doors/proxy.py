@@ -1,4 +1,4 @@
-"""The ports of the proxy door and the TLS door: our own proxy for HTTP/1.1, and mitmproxy, loaded once it is needed."""
+"""The ports of the proxy door and the TLS door: our own HTTP/1.1 proxy, and mitmproxy, loaded when needed."""
 
 import asyncio
 import gc
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from xs2a_sandbox.doors.mitmproxy_master import SandboxMaster
 
 NOWHERE = "http://127.0.0.1:9"
-"""The place that the TLS door would forward to: the discard port, so that even a bug cannot reach a bank."""
+"""The server to which the TLS door would forward: the discard port, so that even a bug cannot reach a bank."""
 
 _REGULAR, _REVERSE = "regular", f"reverse:{NOWHERE}"
-"""The modes in mitmproxy's words."""
+"""The names of the modes in mitmproxy."""
 
 _PIECE = 2048
-"""Bytes that mitmproxy reads at a time."""
+"""The most bytes that mitmproxy reads at a time."""
 
 _MASTER = "xs2a_sandbox.doors.mitmproxy_master"
 
@@ -47,10 +47,11 @@ logger = logging.getLogger(__name__)
 
 
 class ProxyDoors:
-    """Listens from `start` to `drain`; ports are the real ones from then on. One per process: mitmproxy has globals.
+    """Listens from `start` to `drain`. After the start, the ports are the real ones.
 
-    Our own proxy answers HTTP/1.1, unless `engine` is mitmproxy. Nobody else is answered before mitmproxy
-    is loaded and guarded: it takes half a second, which most apps need not wait for.
+    Only one per process is possible, because mitmproxy has globals. Our own proxy answers HTTP/1.1, unless `engine` is
+    mitmproxy. Other clients wait until mitmproxy is loaded and guarded, which takes half a second and which most apps
+    do not need.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class ProxyDoors:
         self._draining = False
 
     async def start(self) -> None:
-        """Raises ConfigError for a port or a CA that cannot be had; then neither door listens."""
+        """Start to listen. Raises ConfigError if a port or the CA is not available; then neither door listens."""
         self.prepare()
         try:
             self.proxy_port = await self._listen(self.proxy_protocol_factory, self.proxy_port, "--proxy-port")
@@ -97,7 +98,7 @@ class ProxyDoors:
             raise
 
     def prepare(self) -> None:
-        """Makes what the first connection needs. Raises ConfigError for a CA that cannot be had."""
+        """Create what the first connection needs. Raises ConfigError if the CA is not available."""
         self._ca_file = ensure_ca(self.confdir)
         self.certificates = Certificates(self._ca_file)
         self._own_proxies = {
@@ -106,21 +107,21 @@ class ProxyDoors:
         }
 
     def proxy_protocol_factory(self) -> asyncio.Protocol:
-        """The protocol of a connection to the proxy."""
+        """Return the protocol for a connection to the proxy."""
         return self._own_proxies[_REGULAR].proxy_port() if self._has_own_proxy else self._streams(_REGULAR)
 
     def tls_protocol_factory(self) -> asyncio.Protocol:
-        """The protocol of a connection to the TLS port."""
+        """Return the protocol for a connection to the TLS port."""
         return self._own_proxies[_REVERSE].tls_port() if self._has_own_proxy else self._streams(_REVERSE)
 
     async def master(self) -> "SandboxMaster":
-        """mitmproxy with all that guards it, which the first caller waits for with all the others."""
+        """Return mitmproxy with its guards. The first call starts loading it, and all callers wait for that."""
         if self._loading is None:
             self._loading = asyncio.create_task(self._load())
         return await asyncio.shield(self._loading)
 
     async def drain(self, grace: float = 10.0) -> None:
-        """Stops listening, lets the requests under way be answered for `grace` seconds, closes all connections."""
+        """Stop listening, let running requests finish for `grace` seconds, and close all connections."""
         self._draining = True
         self._stop_listening()
         await asyncio.gather(self._service.drain(grace), self._drain_mitmproxy(grace))
@@ -142,7 +143,7 @@ class ProxyDoors:
         self._listening.clear()
 
     def _streams(self, mode: str) -> StreamReaderProtocol:
-        """Gives a connection to mitmproxy, which reads streams."""
+        """Pass a connection to mitmproxy, which reads streams."""
         return StreamReaderProtocol(_Reader(), partial(self._serve, mode))
 
     def _pass_on(
@@ -158,7 +159,7 @@ class ProxyDoors:
 
         def end(task: asyncio.Task[None]) -> None:
             self._passed_on.discard(task)
-            # mitmproxy has done so itself, if it could be loaded.
+            # mitmproxy has done so itself, if it was loaded.
             self._service.connections.close(connection)
 
         task = loop.create_task(self._serve(mode, reader, writer))
@@ -168,7 +169,7 @@ class ProxyDoors:
     async def _serve(self, mode: str, reader: StreamReader, writer: StreamWriter) -> None:
         try:
             master = await self.master()
-        except Exception:  # `_load` has told it
+        except Exception:  # `_load` has reported it
             writer.transport.abort()
             return
         if self._draining:
@@ -181,7 +182,7 @@ class ProxyDoors:
             if _MASTER not in sys.modules:
                 # In a thread, so that the direct door goes on answering.
                 await asyncio.to_thread(import_module, _MASTER)
-                gc.freeze()  # as `serve` does with what it needs from the start
+                gc.freeze()  # as `serve` does after the start
             from xs2a_sandbox.doors.mitmproxy_master import SandboxMaster
 
             master = SandboxMaster(ca_file=self._ca_file, **self._addon)
@@ -194,9 +195,9 @@ class ProxyDoors:
 
 
 class _Reader(StreamReader):
-    """Hands on little at a time, and lets others work in between.
+    """Returns little data at a time, and lets other tasks run in between.
 
-    mitmproxy reads on without a pause as long as there is something: 2 KiB of HTTP/2 may be two hundred frames.
+    mitmproxy reads without a pause while there is data, and 2 KiB of HTTP/2 may be two hundred frames.
     """
 
     async def read(self, n: int = -1) -> bytes:
@@ -205,7 +206,7 @@ class _Reader(StreamReader):
 
 
 class _Tunnelled(StreamWriter):
-    """Keeps back mitmproxy's answer to the CONNECT that our own proxy has answered. Any other ends the connection."""
+    """Drops mitmproxy's answer to the CONNECT that our own proxy has answered. Another answer ends the connection."""
 
     _is_open = False
 
@@ -219,7 +220,7 @@ class _Tunnelled(StreamWriter):
 
 
 def ensure_ca(confdir: Path) -> Path:
-    """The certificate a TPP app has to trust; made, with its key, when there is none yet."""
+    """Return the certificate that a TPP app has to trust. It is created with its key if it does not exist."""
     key, certificate = confdir / "mitmproxy-ca.pem", confdir / CA_FILE
     try:
         ensure_folder(confdir)
@@ -230,13 +231,13 @@ def ensure_ca(confdir: Path) -> Path:
             with TemporaryDirectory(dir=confdir) as workshop:
                 name = f"xs2a-sandbox CA ({platform.node()})"[:64]
                 CertStore.create_store(Path(workshop), CONF_BASENAME, KEY_SIZE, organization="xs2a-sandbox", cn=name)
-                # Of several processes that start at once the first one wins.
+                # If several processes start at once, the first one wins.
                 with suppress(FileExistsError):
                     os.link(Path(workshop) / key.name, key)
-        # Before anybody else looks at it: it is closed to others, if it is a key.
+        # Makes the file private, if it is a key, before anything else reads it.
         pem = read_file(key, "key of the CA", lambda text: "PRIVATE KEY-----" in text) or ""
         _check(key)
-        # Wherever the key stands in the file, it is not for others.
+        # Write only the certificates: wherever the key is in the file, it must not be public.
         _write(certificate, "".join(f"{block}\n" for block in _CERTIFICATE.findall(pem)).encode())
     except ssl.SSLError as error:
         raise ConfigError(
@@ -250,15 +251,15 @@ def ensure_ca(confdir: Path) -> Path:
 
 
 def _check(key: Path) -> None:
-    """Raises SSLError for what is no certificate with its key. A key that asks for a password is none."""
+    """Check that the file is a certificate with its key, without a password. Raises SSLError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    # It is looked at, not used: its strength is the affair of whoever brought it.
+    # This is only a check: the strength of the key is the user's choice.
     context.set_ciphers("DEFAULT:@SECLEVEL=0")
     context.load_cert_chain(key, password="")
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Replaces the file all at once, for whoever reads it at the same moment."""
+    """Replace the file atomically, because others may read it at the same moment."""
     if path.exists() and path.read_bytes() == content:
         return
     with NamedTemporaryFile(dir=path.parent, delete=False) as made:

@@ -1,4 +1,4 @@
-"""mitmproxy's log of connections in the sandbox's words: what its users can mend, without the rest."""
+"""Rewrites mitmproxy's connection log for users of the sandbox: keeps problems that they can solve, drops the rest."""
 
 import logging
 import re
@@ -12,7 +12,7 @@ from xs2a_sandbox.http.target import outline
 logger = logging.getLogger(__name__)
 
 LOGGER = "mitmproxy.proxy.server"
-"""It speaks of every connection; of one that is refused at the level of information, as of one that opens."""
+"""It logs every connection, also a rejected one, at level info."""
 
 _HANDSHAKE = r"Client TLS handshake failed\. "
 _ALERT = re.compile("alert (?:unknown ca|bad certificate|certificate unknown)")
@@ -29,7 +29,7 @@ _QUOTED = re.compile(r":? *\[?(?:bytearray\()?b?['\"].*", re.DOTALL)
 
 
 class ProxyLog(logging.Filter):
-    """Lets through what is worth a line. `ca_file` is what clients have to trust."""
+    """Lets messages through that are worth a line. `ca_file` is the certificate that clients have to trust."""
 
     def __init__(self, ca_file: Path) -> None:
         super().__init__()
@@ -56,13 +56,13 @@ class ProxyLog(logging.Filter):
 
 
 def warn_of_break(message: str, request: Request) -> None:
-    """Warns of a request that ended before it was whole: to mitmproxy its client's leaving is a broken protocol."""
+    """Log a request that ended before it was complete. mitmproxy calls it a protocol error when a client leaves."""
     if match := _BROKEN.match(message):
         logger.warning("no answer to %s %s: %s", request.method, outline(request.target), drop_quoted(match[1]))
 
 
 def warn_of_handshake(who: str, name: str | None, error: str, ca_file: Path) -> None:
-    """Warns of a client with which no TLS came about. `name` is the host that it named, `error` OpenSSL's words."""
+    """Log a failed TLS handshake. `name` is the host that the client named, `error` the message of OpenSSL."""
     if _ALERT.search(error):
         logger.warning("%s", _distrust(who, name, ca_file))
     else:
@@ -74,7 +74,7 @@ def warn_of_leaving(who: str, name: str | None, ca_file: Path) -> None:
 
 
 def warn_of_alert(who: str, error: str, ca_file: Path) -> None:
-    """Warns of what ends TLS after the handshake: some clients distrust as late as that."""
+    """Log a TLS alert after the handshake, because some clients reject a certificate that late."""
     if _ALERT.search(error):
         logger.warning("%s", _distrust(who, None, ca_file))
     else:
@@ -82,7 +82,7 @@ def warn_of_alert(who: str, error: str, ca_file: Path) -> None:
 
 
 def drop_quoted(text: str) -> str:
-    """The text of mitmproxy without what it quotes of a request, which may be a secret."""
+    """Return the text of mitmproxy without quotes from the request, which may contain secrets."""
     return _QUOTED.sub("", text)
 
 
@@ -99,5 +99,5 @@ def _describe_leaving(who: str, name: str | None, ca_file: Path) -> str:
 
 
 def _for(name: str | None) -> str:
-    """Words for the name that a client asked for, if mitmproxy names one, and not the nowhere behind the TLS door."""
+    """Return ` for NAME` if mitmproxy names a host that is not the placeholder behind the TLS door."""
     return "" if name is None or name.endswith(":9") else f" for {name}"

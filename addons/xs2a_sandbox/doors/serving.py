@@ -1,4 +1,4 @@
-"""The engine and all its doors in one loop, from the first port to the last answer."""
+"""Runs the engine and all its doors in one loop, from opening the ports to the last answer."""
 
 import asyncio
 import signal
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """The loop to serve in: uvloop's, in which a request costs a tenth less; asyncio's own where there is none."""
+    """Return the loop to serve in: uvloop's, in which a request costs a tenth less, or asyncio's without uvloop."""
     try:
         from uvloop import new_event_loop
-    except ImportError:  # on a machine that nobody has built it for
+    except ImportError:  # there is no build for this machine
         return asyncio.new_event_loop()
     return new_event_loop()
 
 
 def loop_name() -> str:
-    """The loop that `new_loop` makes, and why it is no better one, in words."""
+    """Return the name of the loop that `new_loop` makes and, if it is asyncio's, the reason."""
     try:
         import uvloop  # noqa: F401
     except ImportError as error:
@@ -63,17 +63,17 @@ async def serve(
     stop: asyncio.Event | None = None,
     worker: "Worker | None" = None,
 ) -> None:
-    """Serves until SIGTERM, SIGINT, SIGHUP or `stop`, then lets the requests under way finish.
+    """Serve until SIGTERM, SIGINT, SIGHUP or `stop`, then let running requests finish.
 
-    A `worker` does not listen, and is told by its supervisor when to stop.
+    A `worker` does not listen itself; its supervisor tells it when to stop.
 
-    `again` reads the settings anew when a file has changed, and `say` is told what became of that; `built` is shown
-    the engine before anything listens. Raises UserMistake when it cannot start; nothing listens then.
+    `again` reads the settings again after a file has changed, and `say` is called with the result. `built` is called
+    with the engine before anything listens. Raises UserMistake if it cannot start; nothing listens then.
     """
     engine = build(settings, redact=redact)
     if worker:
         engine.share(worker)
-    # Before anything takes its time: what is saved from here on is not missed.
+    # Before anything slow, so that files saved from here on are noticed.
     notices = Notices(engine.store, say) if isinstance(engine.store, RemoteStore) else None
     reload = Reload(engine, settings, again or (lambda: settings), notices.own if notices else say, worker)
     engine.use(on_exchange=on_exchange, tracing=tracing.from_environment())
@@ -117,7 +117,7 @@ async def serve(
 
 
 def _connections(engine: Engine, worker: "Worker | None", say: Say) -> Connections:
-    """The count of connections that all doors share; `say` is told where fewer can be open than the limits allow."""
+    """Return the connection limits for all doors. Calls `say` if the system allows fewer than the settings."""
     allow_files(engine.parts.limits)
     connections = Connections(engine.parts.limits, worker.note_open if worker else lambda count: None)
     if connections.most < engine.parts.limits.connections and (worker is None or worker.is_teller):
@@ -130,7 +130,7 @@ def _connections(engine: Engine, worker: "Worker | None", say: Say) -> Connectio
 
 
 def _doors(engine: Engine, settings: Settings, connections: Connections) -> tuple[DirectDoor, ProxyDoors]:
-    """Both, not open yet."""
+    """Return both doors, not open yet."""
     direct = DirectDoor(
         engine.answer_anew,
         host=settings.host,
@@ -156,7 +156,7 @@ def _doors(engine: Engine, settings: Settings, connections: Connections) -> tupl
 
 
 def addresses_of(settings: Settings, port: int, proxy_port: int, tls_port: int | None, ca_file: Path) -> Addresses:
-    """The URLs of the doors at the ports that they have."""
+    """Return the URLs of the doors with their actual ports."""
     return Addresses(
         url("http", settings.host, proxy_port),
         url("http", settings.host, port),
@@ -166,7 +166,7 @@ def addresses_of(settings: Settings, port: int, proxy_port: int, tls_port: int |
 
 
 def supervisor(settings: Settings, work: "Work") -> "Supervisor":
-    """The ports that all workers share, and who begins these. Raises ConfigError for what cannot be had."""
+    """Return the supervisor with the ports that all workers share. Raises ConfigError if a port is not available."""
     from xs2a_sandbox.doors.workers.supervisor import Supervisor
 
     ca_file = ensure_ca(settings.confdir)
@@ -187,16 +187,16 @@ def supervisor(settings: Settings, work: "Work") -> "Supervisor":
 
 
 async def _wait_for_stop(stop: asyncio.Event, *, alone: bool) -> None:
-    """Waits for `stop` or a signal. A second ^C finds the default handler again, for whoever is in a hurry.
+    """Wait for `stop` or a signal. A second ^C reaches the default handler, so that users can abort.
 
-    SIGTERM and SIGHUP may come twice, to the process and to its group, as `timeout` sends them. Who is not `alone` is
-    told of the others by its supervisor.
+    SIGTERM and SIGHUP may come twice, to the process and to its group, as `timeout` sends them. If not `alone`, the
+    supervisor handles the other signals.
     """
     loop, signals = asyncio.get_running_loop(), [signal.SIGTERM, *([signal.SIGINT] if alone else [])]
-    # Whoever started this with nohup wants it to outlive its terminal.
+    # A process started with nohup is meant to outlive its terminal.
     if alone and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signals.append(signal.SIGHUP)
-    # Only the main thread of a Unix process has them; elsewhere `stop` is the only way.
+    # Only the main thread of a Unix process can handle signals; elsewhere `stop` is the only way.
     with suppress(NotImplementedError, RuntimeError, ValueError):
         for number in signals:
             loop.add_signal_handler(number, stop.set)

@@ -1,4 +1,4 @@
-"""TLS for whoever asks for it, with certificates of the sandbox's CA for the host that is asked for."""
+"""TLS for clients, with certificates of the sandbox's CA for the host that they ask for."""
 
 import asyncio
 import logging
@@ -21,13 +21,13 @@ _SPOKEN = (b"http/1.1", b"http/1.0")
 _PIECE = 64 * 1024
 
 CERTIFICATES = "client_certificates"
-"""The extra information of a transport: the certificates in DER that its client has shown, its own first."""
+"""The key of a transport's extra information for the client's certificates in DER, its own first."""
 
 logger = logging.getLogger(__name__)
 
 
 class Certificates:
-    """The TLS contexts with the certificates that the sandbox shows, one for the names of each host."""
+    """The TLS contexts with the sandbox's certificates, one for the names of each host."""
 
     def __init__(self, ca_file: Path) -> None:
         self.ca_file = ca_file
@@ -35,7 +35,7 @@ class Certificates:
         self.context = lru_cache(256)(self._new_context)
 
     def _new_context(self, *names: str) -> SSL.Context:
-        """A context for clients that may have asked for any of these names."""
+        """Return a context for clients that may have asked for any of these names."""
         alternatives = _general_names(names)
         common_name = next((str(name.value) for name in alternatives), None)
         entry = self._store().get_cert(common_name, alternatives)
@@ -47,19 +47,20 @@ class Certificates:
         certificate = entry.cert.to_cryptography()
         context.use_certificate(certificate)
         context.use_privatekey(entry.privatekey)
-        # Beside it, for all who take one: a signature of such a key costs a tenth, and each handshake has one.
+        # A second certificate for clients that accept it: a signature with this key, needed in each handshake, costs a
+        # tenth.
         context.use_certificate(self._of_small_key(certificate))
         context.use_privatekey(self._small_key)
         # A client may show any certificate, or none.
         context.set_verify(SSL.VERIFY_PEER, lambda *_: True)
         context.set_alpn_select_callback(_choose)
         context.set_tlsext_servername_callback(_heed_name)
-        # Without that name OpenSSL ends a resumed handshake when the server asks for client certificates.
+        # Without a session id context OpenSSL ends a resumed handshake when the server requests client certificates.
         context.set_session_id(b"xs2a-sandbox")
         return context
 
     def _of_small_key(self, certificate: x509.Certificate) -> x509.Certificate:
-        """The same certificate for `_small_key`."""
+        """Return the same certificate for `_small_key`."""
         builder = x509.CertificateBuilder(
             certificate.issuer,
             certificate.subject,
@@ -80,14 +81,14 @@ class Certificates:
 
 
 class NotForHere(Exception):
-    """Raised inside OpenSSL for a client that wishes for HTTP/2."""
+    """Raised inside OpenSSL for a client that prefers HTTP/2."""
 
 
 class Tls(asyncio.Protocol, asyncio.Transport):
-    """Is the protocol of the connection below, and the transport of the protocol above it.
+    """The protocol of the connection below, and the transport of the protocol above.
 
-    `inner` is the one above, which is connected once the client has shaken hands. The client means `host`, unless it
-    says another name. `pass_on` takes the connection, and what has come, of a client that is not for here.
+    `inner` is the protocol above; it is connected after the handshake. The client means `host`, unless it names another
+    host. `pass_on` takes the connection of a client that is not served here, with its data.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
         self._inner = inner
         self._pass_on = pass_on
         self._start = bytearray()
-        """All that the client has said before it was answered."""
+        """All data that the client has sent before it was answered."""
         self.has_spoken = False
         self._is_established = False
         self._is_closing = False
@@ -111,7 +112,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
         self._has_ended = False
         self._certificates: tuple[bytes, ...] = ()
 
-    # The protocol of the connection below
+    # Methods as the protocol of the connection below.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._raw = cast("asyncio.Transport", transport)
@@ -145,7 +146,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
         self._inner.resume_writing()
 
     def _shake_hands(self) -> bool:
-        """Goes on with the handshake; True once it is done."""
+        """Continue the handshake. Returns whether it is complete."""
         try:
             self._tls.do_handshake()
         except SSL.WantReadError:
@@ -154,7 +155,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
         except (NotForHere, SSL.Error) as error:
             self._has_failed = True
             if not self.has_spoken:
-                # Nothing is answered yet: whoever reads on does so from the beginning.
+                # Nothing has been answered, so the other reader starts at the beginning.
                 self._pass_on(self._raw, bytes(self._start))
                 self._forget()
             else:
@@ -170,7 +171,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
         return True
 
     def _read(self) -> None:
-        """Hands on what can be read."""
+        """Pass on the data that can be read."""
         try:
             while not self._is_closing:
                 self._inner.data_received(self._tls.recv(_PIECE))
@@ -183,7 +184,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
             self.abort()
 
     def _flush(self) -> None:
-        """Sends what OpenSSL has to say."""
+        """Send what OpenSSL has produced."""
         while True:
             try:
                 data = self._tls.bio_read(_PIECE)
@@ -196,7 +197,10 @@ class Tls(asyncio.Protocol, asyncio.Transport):
                 return
 
     def _forget(self) -> None:
-        """Lets go of what OpenSSL keeps of a connection: it hangs in circles, and no collector sees its size."""
+        """Free OpenSSL's data of the connection.
+
+        It is in reference cycles, and the garbage collector does not see its size.
+        """
         self._is_closing = True
         del self._tls
 
@@ -207,7 +211,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
         name = self._tls.get_servername()
         return name.decode("latin-1") if name else None
 
-    # The transport of the protocol above
+    # Methods as the transport of the protocol above.
 
     def write(self, data: Any) -> None:
         if self._is_closing or not data:
@@ -217,7 +221,7 @@ class Tls(asyncio.Protocol, asyncio.Transport):
                 self._tls.sendall(data[start : start + _PIECE])
                 self._flush()
         except SSL.Error:
-            # The client has ended TLS, or broken it: nothing more reaches it.
+            # The client has ended or broken TLS: nothing more reaches it.
             self.abort()
 
     def can_write_eof(self) -> bool:
@@ -283,14 +287,14 @@ def _certificates_of(connection: SSL.Connection) -> tuple[bytes, ...]:
 
 
 def _heed_name(connection: SSL.Connection) -> None:
-    """Takes the certificate for the name that the client says, where it says another one."""
+    """Use the certificate for the name that the client sends, if it is another one."""
     tls, name = connection.get_app_data(), connection.get_servername()
     if name and name.decode("latin-1") != tls.host:
         connection.set_context(tls.certificates.context(name.decode("latin-1"), tls.host))
 
 
 def _general_names(names: Iterable[str]) -> list[x509.GeneralName]:
-    """The names as they stand in a certificate; without those that cannot."""
+    """Return the names in the form of a certificate, without those that are not possible."""
     general: dict[x509.GeneralName, None] = {}
     for name in names:
         try:

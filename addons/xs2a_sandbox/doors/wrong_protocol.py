@@ -1,4 +1,4 @@
-"""The ports that clients connect to, and the answers to those that speak another protocol there."""
+"""The ports that clients connect to, and the answers to clients that use another protocol there."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from xs2a_sandbox.http.messages import Door
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The place where a client speaks, and what is spoken there."""
+    """A place where clients connect, and the protocol there."""
 
     door: Door
     speaks: str
@@ -28,7 +28,7 @@ HANDSHAKE = b"\x16"
 
 @dataclass(frozen=True, slots=True)
 class WrongProtocol:
-    """A protocol, and the `answer` that makes its client give up at once, and not for a reason that misleads."""
+    """A protocol, and an `answer` that makes its client give up at once, without a misleading error."""
 
     name: str
     answer: bytes
@@ -55,7 +55,7 @@ SOCKS5 = WrongProtocol("SOCKS5", b"\5\xff")
 
 
 def recognise(start: bytes) -> WrongProtocol | None:
-    """The wrong protocol whose first bytes are `start`; None for any other."""
+    """Return the wrong protocol that starts with these bytes, or None for any other."""
     if start.startswith(b"PRI * HTTP/2.0\r\n"):
         return HTTP2
     return {HANDSHAKE[0]: TLS, 0x04: SOCKS4, 0x05: SOCKS5}.get(start[0]) if start else None

@@ -1,4 +1,4 @@
-"""Attempts an answer that nothing is kept of, for `explain`."""
+"""Computes an answer for `explain` without storing anything."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from xs2a_sandbox.explain.explanation import Explanation, Reply
 
 
 def attempt(bank: Bank, explanation: Explanation, decision: Decision, call: Call) -> Explanation:
-    """The explanation with the answer that was decided; `call` must not be committed afterwards."""
+    """Return the explanation with the answer of the decision. The caller must not commit `call` afterwards."""
     try:
         answer = bank.answer(decision, call)
     except StoreUnavailable:
@@ -27,7 +27,7 @@ def attempt(bank: Bank, explanation: Explanation, decision: Decision, call: Call
 
 
 def reply_to(error: BankError | Refused, bank: Bank, operation: str | None = None) -> Reply:
-    """The error as the bank says it, or the sandbox itself."""
+    """Return the error in the words of the bank, or of the sandbox itself."""
     if isinstance(error, Refused):
         return Reply(error.status, error.error, str(error))
     return Reply(bank.interface.errors[error.name].status(operation), error.name, bank.text(error))

@@ -1,4 +1,4 @@
-"""From settings to an engine: what its parts are, and where its state is."""
+"""Builds an engine, its parts and its store from the settings."""
 
 from dataclasses import replace
 from functools import cache, partial
@@ -50,9 +50,9 @@ CA_FILE = "mitmproxy-ca-cert.pem"
 
 
 def build(settings: Settings, *, redact: bool = True) -> Engine:
-    """The engine of the settings; with `redact` false recordings hold all as it was sent.
+    """Build the engine. If `redact` is false, recordings contain the real traffic.
 
-    Raises UserMistake, for all mistakes at once.
+    Raises UserMistake with all mistakes.
     """
     try:
         plugins().configure(dict(settings.plugins))
@@ -88,7 +88,7 @@ def build(settings: Settings, *, redact: bool = True) -> Engine:
             ca_file=settings.confdir / CA_FILE,
             journal=_journal(settings, store),
             allow_origin=settings.allow_origin,
-            # Loaded by the first answer that is signed, as what makes certificates is heavy.
+            # Created for the first signed answer, because importing the code for certificates is slow.
             seal=lambda response, form: _sealer(settings.confdir).sign(response, form),
         )
     )
@@ -102,7 +102,7 @@ def _sealer(confdir: Path) -> "AnswerSealer":
 
 
 def read_all(settings: Settings) -> tuple[Banks, TestData]:
-    """Every bank, with the test data. Raises UserMistake, for all mistakes in all files at once."""
+    """Return every bank, and the test data. Raises UserMistake with all mistakes in all files."""
     read_for = {real: read(settings, (), real) for real in settings.real_banks()}
     if problems := [problem for files in read_for.values() for problem in files.problems]:
         raise Unreadable(list(dict.fromkeys(problems)))
@@ -126,14 +126,14 @@ def read_all(settings: Settings) -> tuple[Banks, TestData]:
 
 
 def _trust(confdir: Path) -> "Trust":
-    """What the test trust service in `confdir` says now. Raises ConfigError."""
+    """Return the current test trust service in `confdir`. Raises ConfigError."""
     from xs2a_sandbox.tpp.trust_service import TrustService
 
     return TrustService(confdir).trust()
 
 
 def open_store(settings: Settings) -> Store | RemoteStore:
-    """The state, forgotten where that is wished. Raises UserMistake."""
+    """Open the store, and reset it if the settings say so. Raises UserMistake."""
     if is_in_redis(settings.state):
         return _open_redis(settings)
     kind, _, name = settings.state.partition(":")
@@ -144,7 +144,7 @@ def open_store(settings: Settings) -> Store | RemoteStore:
 
 
 def _open_redis(settings: Settings) -> RemoteStore:
-    # Nobody else waits for its library.
+    # Imported only for Redis.
     from xs2a_sandbox.state.redis import RedisStore
 
     spoken = dict.fromkeys(real.dialect or settings.dialect for real in settings.real_banks())
@@ -155,7 +155,7 @@ def _open_redis(settings: Settings) -> RemoteStore:
 
 
 def warnings(settings: Settings, engine: Engine) -> list[str]:
-    """Lines about recordings that answer, and are not as they should be, and about what sandboxes do not share."""
+    """Return warnings about recordings that answer requests, and about state that sandboxes do not share."""
     lines: list[str] = []
     for spoken in [bank.interface for bank in engine.banks.all]:
         lines += replay.find_replaced(spoken)
@@ -175,12 +175,12 @@ def _journal(settings: Settings, store: Store | RemoteStore) -> Journal:
 
 
 def egress_of(settings: Settings, banks: Banks, redactor: Redactor | None, *, redact: bool) -> Egress:
-    """The way to the real banks, with a recording of what goes there. Raises ConfigError."""
+    """Return the way out to real banks, with the recording of its traffic. Raises ConfigError."""
     real_banks = [bank.real for bank in banks.all if bank.real.can_be_asked]
     records = any("record" in real.all_modes for real in real_banks)
     if redactor is None or not (records or settings.to):
         return Egress(settings.forward_host)
-    # Relative to where the sandbox was started, as all that is named on the command line.
+    # Relative to the working directory, like everything on the command line.
     directory = settings.to or Path.cwd() / RECORDINGS
     head = {
         "banks": [url for real in real_banks for url in real.urls],
@@ -197,12 +197,12 @@ def egress_of(settings: Settings, banks: Banks, redactor: Redactor | None, *, re
 def _build_comparison(
     settings: Settings, banks: Banks, redactor: Redactor | None, store: Store | RemoteStore
 ) -> LiveComparison | None:
-    """Raises Unreadable for ignore rules that cannot be used, ConfigError for a vault that cannot."""
+    """Return the live comparison. Raises Unreadable for invalid ignore rules, ConfigError for an unusable vault."""
     compared = [bank for bank in banks.all if bank.real.can_be_asked and "compare" in bank.real.all_modes]
     urls = [bank.real.url for bank in compared if bank.real.url]
     if not urls:
         return None
-    # Imported when the bank is first asked, it would hold up the answers of that moment.
+    # Imported now, because importing it at the first request to the bank would delay other answers.
     import_module("xs2a_sandbox.upstream.connections")
     rules = masking.Ignoring(masking.read(settings.ignore), Clock().today())
     return LiveComparison(

@@ -27,7 +27,7 @@ log = logging.getLogger("xs2a_sandbox")
 
 
 class Egress:
-    """`recording` writes down what goes to a bank in mode record, and with `spied` what does so in mode spy."""
+    """`recording` records the traffic of mode record and, with `spied`, of mode spy."""
 
     def __init__(
         self,
@@ -47,21 +47,21 @@ class Egress:
         return bool(self._forwarded)
 
     def forwards(self, request: Request) -> bool:
-        """Says whether the one place that the request names is at a host to forward to."""
+        """Return whether the only target that the request names is a host that requests are forwarded to."""
         if not self._forwarded or request.door != "proxy":
             return False
         origin, *more = destinations(request)
         return origin is not None and not more and origin.host in self._forwarded
 
     async def forward(self, request: Request, guard: Guard) -> Response:
-        """Asks the host that the request names; nothing of it is written down. Raises BankError, Refused."""
+        """Forward the request to its host, without recording it. Raises BankError, Refused."""
         egress_policy.check_forwarding(request, guard)
         return _of_no_sandbox(await self._upstream.forward(request))
 
     async def ask(self, to_bank: BankRequest, guard: Guard) -> Response:
-        """The bank's own answer, on disk first where it is recorded.
+        """Return the bank's own answer. If it is recorded, it is on disk first.
 
-        Raises BankError, and that or Refused for what must not go to this bank.
+        Raises BankError; also Refused for requests that must not go to this bank.
         """
         bank, request = to_bank.real, to_bank.request
         egress_policy.check(to_bank, guard)
@@ -80,14 +80,14 @@ class Egress:
             self.recording.close()
 
     def counts(self) -> dict[str, int]:
-        """How often something has gone to a bank, or been written down."""
+        """Return the numbers of requests to banks and of recorded exchanges."""
         counts = {"bank_calls": self._calls}
         if self.recording:
             counts |= {"recorded": self.recording.exchanges, "recordings_lost": self.recording.lost}
         return counts
 
     async def send(self, bank: RealBank, request: Request, target: str) -> Response:
-        """Asks for a target below its URL, unchecked. Raises BankError."""
+        """Send a request for a target below the bank's URL, without checks. Raises BankError."""
         self._calls += 1
         return _of_no_sandbox(await self._upstream.send(bank, request, target))
 
@@ -112,15 +112,15 @@ class Egress:
         try:
             await recording.add(entry)
         except RecordingFailed as error:
-            # The bank has acted: keeping its answer from the app would lose more than the recording has lost.
+            # The bank has acted: keeping its answer from the app would be worse than the gap in the recording.
             log.error("an exchange is not recorded yet, and no other goes to the bank before it is: %s", error)
         except Exception as error:
-            # Its text, or a traceback, could quote what must not be written down.
+            # The text or traceback of the error could quote data that must not be written.
             log.error("an exchange is not recorded, as it could not be written down (%s)", type(error).__name__)
 
 
 def _of_no_sandbox(response: Response) -> Response:
-    """The bank may be a sandbox, but it is not this one."""
+    """Remove the headers of another sandbox, which the bank may be."""
     headers = tuple(
         (name, value)
         for name, value in response.headers
@@ -130,7 +130,7 @@ def _of_no_sandbox(response: Response) -> Response:
 
 
 def _decode(response: Response) -> Response:
-    """The response as it is written down: its body before any Content-Encoding, if that can be undone."""
+    """Return the response for recording, with its body decoded if possible."""
     headers = Headers(response.headers)
     if response.rest is not None or (body := decode(headers, response.body)) is None:
         return response

@@ -1,4 +1,4 @@
-"""The check of what may leave the sandbox for a real bank, and the words for what may not."""
+"""Decides which requests may leave the sandbox for a real bank, and describes why others may not."""
 
 from xs2a_sandbox.config.real_bank import unknown_host
 from xs2a_sandbox.control.access import Guard
@@ -11,10 +11,10 @@ _WITHOUT_BODY = frozenset({"GET", "HEAD"})
 
 
 def check(to_bank: BankRequest, guard: Guard) -> None:
-    """Raises BankError or Refused for what must not go to this bank."""
+    """Check that the request may go to this bank. Raises BankError, Refused."""
     bank, request, destination = to_bank.real, to_bank.request, to_bank.destination
     _check_path(request)
-    # At the proxy a request says where it wants to go: at a base URL it names the sandbox, or the bank by a name of it.
+    # At the proxy, the request must name the bank. At a base URL, its host is the sandbox, or one of the bank's names.
     if request.door == "proxy" and not bank.is_named_by(request):
         raise unknown_host(request, bank)
     _check_message(request, request.target, destination.target, destination.sent)
@@ -23,20 +23,20 @@ def check(to_bank: BankRequest, guard: Guard) -> None:
 
 
 def check_forwarding(request: Request, guard: Guard) -> None:
-    """Raises BankError or Refused for what must not go to a host that the request names."""
+    """Check that the request may be forwarded to the host that it names. Raises BankError, Refused."""
     _check_path(request)
     _check_message(request, request.target)
     guard.check_way_out(request)
 
 
 def _check_path(request: Request) -> None:
-    """Raises BankError for the sandbox's own paths: whoever asks for them may send the admin token along."""
+    """Raise BankError for the sandbox's own paths, because such requests may contain the admin token."""
     if own_path.is_own(request.target):
         raise BankError("path-unknown", id=request.target.partition("?")[0], hint=own_path.hint(request))
 
 
 def _check_message(request: Request, *targets: str) -> None:
-    """Raises Refused for what servers read differently: as another place, or as two requests."""
+    """Raise Refused for requests that servers read differently: as another target, or as two requests."""
     if any(not target.startswith("/") or target[1:2] in ("/", "\\") for target in targets):
         text = "its path begins with // or not with /, which servers also read as the name of a host"
         raise Refused(400, "target-refused", f"{text}, so this does not go to the bank: begin it with one slash")

@@ -1,4 +1,4 @@
-"""The whole product: a request in, the bank's answer out."""
+"""The complete sandbox: takes a request, and returns the bank's answer."""
 
 import asyncio
 import logging
@@ -38,7 +38,7 @@ from xs2a_sandbox.state.session import DEFAULT, session_name
 log = logging.getLogger("xs2a_sandbox")
 
 BEGIN_ANEW = "begin anew"
-"""Tells all processes on which day the default session was forgotten."""
+"""The message to all processes with the day on which the default session was reset."""
 
 
 class WorkerGroup(Peers, Protocol):
@@ -47,12 +47,12 @@ class WorkerGroup(Peers, Protocol):
     started: date
 
     def tell(self, question: str, argument: Any = None) -> None:
-        """Lets all know."""
+        """Send a message to all processes."""
         ...
 
 
 class Engine:
-    """Answers requests. It keeps no state of its own: that is the store's."""
+    """Answers requests. It has no state of its own; that is in the store."""
 
     __slots__ = ("_peers", "_stack", "parts")
 
@@ -66,12 +66,12 @@ class Engine:
         self._stack = Stack(self.parts, Control(self))
 
     def use(self, **changes: Any) -> None:
-        """Answers with these of its `parts` from the next request on; those under way end with what they began with."""
+        """Replace some `parts` from the next request on. Requests in progress keep the old ones."""
         self.parts = replace(self.parts, **changes)
         self._stack = Stack(self.parts, Control(self))
 
     def share(self, peers: WorkerGroup) -> None:
-        """Makes this one of several processes that are one sandbox; all began on the same day."""
+        """Make this engine one of several processes of one sandbox, which all count from the same day."""
         self._peers = peers
         self.use(started=peers.started)
         peers.answers[BEGIN_ANEW] = lambda day: self.use(started=day)
@@ -79,7 +79,7 @@ class Engine:
         self.parts.journal.share(peers)
 
     async def close(self) -> None:
-        """Ends what leads out of the sandbox, recordings included."""
+        """Close connections to the outside, and recordings."""
         if self.parts.comparing:
             await self.parts.comparing.close()
         await self.parts.egress.close()
@@ -90,23 +90,26 @@ class Engine:
             await self.parts.store.close()
 
     async def answer(self, request: Request) -> Response:
-        """Any failure is answered with 500. Raises TimeoutError where no client waits any more for what is delayed."""
+        """Answer the request; every failure is a 500.
+
+        Raises TimeoutError if the delay is longer than any client waits.
+        """
         return self.repeat(request) or await self.answer_anew(request)
 
     def repeat(self, request: Request) -> Response | None:
-        """The answer to a request that was asked before, where it is kept; it needs no wait. Never raises."""
+        """Return the cached answer to a repeated request, or None. Never waits and never raises."""
         return self._stack.cache.repeat(request)
 
     async def answer_anew(self, request: Request) -> Response:
-        """Answers as `answer` does, for who has tried `repeat`."""
+        """Answer the request without trying the cache first. The caller has tried `repeat`."""
         return await self._stack.answer(request)
 
     def report_refusal(
         self, request: Request, response: Response, seconds: float, failure: BaseException | None
     ) -> Response:
-        """Tells of an answer that a door gives itself, and returns it as the default bank says it.
+        """Log an answer that a door gave itself, and return it in the words of the default bank.
 
-        `failure` is why, where something broke.
+        `failure` is the exception, if something broke.
         """
         refusals, session, is_journaled = self._stack.refusals, DEFAULT, True
         if isinstance(response, OwnRefusal):
@@ -122,23 +125,23 @@ class Engine:
             answer = structs.replace(answer, reason=reason_of(request, answer, personal, self.parts.display))
             self._stack.journaling.tell(request, answer, session, seconds)
         except Exception:
-            # However odd the request was, the door has to go on.
-            log.exception("a refused request could not be told of", extra={"request": request})
+            # The door must go on, whatever is wrong with the request.
+            log.exception("a refused request could not be recorded", extra={"request": request})
         return response
 
     async def control(self, request: Request) -> Response:
-        """The control interface's answer, without a line in the log."""
+        """Return the answer of the control interface, without a log entry."""
         return (await self._stack.refusing(self._stack.routing.find(request))).response
 
     def explain(self, request: Request, documents: Documents | None = None) -> Explanation:
-        """The answer that `answer` would give, and why; nothing is kept of it. Raises StoreUnavailable.
+        """Explain the answer that `answer` would give. Nothing is stored. Raises StoreUnavailable.
 
-        `documents` are those of the store, unless it has to be waited for.
+        `documents` are needed if the store is remote.
         """
         return explain(self._stack, request, documents or cast(Store, self.parts.store))
 
     async def compare(self, exchange: Journaled, *, allow_writes: bool) -> ComparedExchange:
-        """What the real bank answers otherwise to the request of an exchange. Raises BankError, Refused."""
+        """Compare an exchange with the real bank. Raises BankError, Refused."""
         route = self._stack.routing.find(described_request.of(exchange))
         if isinstance(route.destination, Refusal):
             raise route.destination.error
@@ -154,11 +157,11 @@ class Engine:
         )
 
     async def follow(self, request: Request, state: ReportedState) -> Move | None:
-        """Moves what the session of the request holds as a real bank says that it was moved. Raises BankError."""
+        """Apply a state change that a real bank reported to the request's session. Raises BankError."""
         return await self._stack.compare.sandbox.follow(request, state)
 
     def begin_anew(self, session: str | None) -> None:
-        """Counts the default session's dates from today on, where that session, or all, was forgotten."""
+        """Count the default session's dates from today on, if that session, or all, was reset."""
         if session in (None, DEFAULT):
             self.use(started=self.parts.clock.today())
             if self._peers:
@@ -170,13 +173,13 @@ class Engine:
         return status(parts.files, parts.banks, parts.egress.recording, report, parts.clock)
 
     async def all_metrics(self) -> Metrics:
-        """The metrics of all processes that are this sandbox."""
+        """Return the metrics of all processes of this sandbox."""
         if self._peers is None:
             return self._collect_metrics()
         return Metrics.total(part for part in await self._peers.gather(METRICS) if part)
 
     def displayed_text(self, text: str, personal: bool | None = None) -> str:
-        """The text of an exchange as it may be shown; `personal` is None where nothing is known of it."""
+        """Return the text of an exchange as it may be shown. `personal` is None if unknown."""
         return display_text(text, self.parts.may_be_personal if personal is None else personal, self.parts.display)
 
     @property
@@ -185,7 +188,7 @@ class Engine:
 
     @property
     def interface(self) -> Interface:
-        """The default bank's."""
+        """The interface of the default bank."""
         return self.parts.banks.default.interface
 
     @property
@@ -202,7 +205,7 @@ class Engine:
 
     @property
     def guard(self) -> Guard:
-        """Says who may control the sandbox, and use its way to a bank."""
+        """Decides who may control the sandbox and use its way to a bank."""
         return self._stack.guard
 
     def _collect_metrics(self) -> Metrics:

@@ -1,4 +1,4 @@
-"""Puts an explanation together: the destination's own, or why the request does not come to one."""
+"""Builds explanations: that of the destination, or the reason why the request does not reach one."""
 
 from dataclasses import replace
 
@@ -16,8 +16,8 @@ _REFUSED = "the sandbox refuses this before it looks for rules"
 
 
 def explain(stack: Stack, request: Request, documents: Documents) -> Explanation:
-    """The answer that the request would get, and why; nothing is kept of it. Raises StoreUnavailable."""
-    # Whoever describes a path alone means it as it would be asked for.
+    """Explain the answer that the request would get. Nothing is stored. Raises StoreUnavailable."""
+    # If only a path is described, it is meant at the sandbox's own address.
     request = replace(request, host=request.host or "localhost")
     route = stack.routing.find(request)
     try:

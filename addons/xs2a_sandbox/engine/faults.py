@@ -1,4 +1,4 @@
-"""Lays the rules of its session over a request, and the faults that are due, those of its header among them."""
+"""Applies the session's added rules and due faults to a request, including the fault in its header."""
 
 import json
 from collections.abc import Mapping
@@ -31,12 +31,12 @@ _PREFER = PREFER.lower()
 
 
 class DueFaults:
-    """Counted once, however often the request is tried: `take` is told of each new try, `decide` of those that began.
+    """The faults that are due for a request. Each is counted once, however often the transaction is tried.
 
-    From then on `to_bank` is the request to a bank that has the session's rules, too, whose hits are counted, and
-    `counts` says whether each such request counts, even if it is the same. There are none where the request is held
-    against a bank that knows nothing of them. Without `prefers` the header says nothing; with `is_distant` what a try
-    that fails has counted is lost with it.
+    Call `take` for each try, and `decide` for each try that continues. After that, `to_bank` is the request to a bank
+    with the session's rules, whose hits are counted, and `counts` says whether each such request counts, even if it is
+    repeated. There are none if the request is compared with a bank that does not know them. Without `prefers` the
+    header is ignored. With `is_distant` the counts of a failed try are lost with it.
     """
 
     __slots__ = (
@@ -63,7 +63,7 @@ class DueFaults:
         self._has_begun = self._has_none = False
 
     def take(self, call: Call) -> None:
-        """Counts the request, where faults of its session are for requests like it."""
+        """Count the request for the session's faults that match it."""
         if not self._is_heeded or (self._has_begun and not self._is_distant):
             return
         self._faults, self.to_bank = (), self._original
@@ -83,7 +83,7 @@ class DueFaults:
         self._count_rules(call)
 
     def finish(self, call: Call) -> None:
-        """Lets happen what happens after the bank has answered."""
+        """Apply the faults that happen after the bank has answered."""
         if not self._has_none:
             self._expire(call, after=True)
 
@@ -95,14 +95,14 @@ class DueFaults:
                 self._idle.append(f"{due.description} changes nothing: {why}")
 
     def _read_wish(self, call: Call) -> tuple[Fault, ...]:
-        """What the header wishes for, unless that cannot be: `decide` says so."""
+        """Return the fault in the header, or nothing if it is invalid; `decide` reports that."""
         try:
             return (fault.prefer(call.headers[_PREFER]),) if self._prefers else ()
         except (KeyError, ValueError):
             return ()
 
     def look(self, call: Call) -> None:
-        """Finds what would be due, for whoever only wants to know."""
+        """Find the faults that would be due, without counting."""
         self._lay_over(call)
         self._faults = tuple(
             _compile(entry)
@@ -111,7 +111,7 @@ class DueFaults:
         )
 
     def decide(self, call: Call) -> Decision:
-        """The decision of the bank, with what goes wrong. Raises BankError."""
+        """Return the decision of the bank, changed by the faults. Raises BankError."""
         self._has_begun = True
         call.warnings.extend(self._idle)
         return self._decision(call)
@@ -132,7 +132,7 @@ class DueFaults:
         return decision
 
     def _lay_over(self, call: Call) -> None:
-        """Lets the bank have the rules of the session."""
+        """Add the rules of the session to the bank."""
         self.to_bank = original = self._original
         if not self._is_heeded or not (there := SESSION_RULES.all(call.state)):
             return
@@ -142,7 +142,7 @@ class DueFaults:
         self.to_bank = structs.replace(original, bank=bank, lookup=bank.find(original.request.method, segments))
 
     def _count_rules(self, call: Call) -> None:
-        """Counts the request, where one of the session's rules answers it, or changes the answer."""
+        """Count the request for the session's rule that answers it or changes the answer."""
         if not (there := SESSION_RULES.all(call.state)):
             return
         target = self.to_bank.target._replace(segments=self.to_bank.lookup.segments)
@@ -153,7 +153,7 @@ class DueFaults:
         hit = {rule.id for rule, _ in decision.amendments}
         hit |= {decision.rule.id} if decision.rule and decision.kind == "rule" else set()
         after: list[dict[str, Any]] = []
-        for addition in reversed(there):  # of several rules with one id the last counts
+        for addition in reversed(there):  # of several rules with the same id the last counts
             own = hit & addition["hits"].keys()
             hits = {id: count + (id in own) for id, count in addition["hits"].items()}
             after.insert(0, {**addition, "hits": hits})
@@ -162,7 +162,7 @@ class DueFaults:
             SESSION_RULES.keep(call.state, after)
 
     def _is_for(self, listed: Mapping[str, Any]) -> bool:
-        """Says whether it is for such a request, and for one of this bank: another may not have its error or rule."""
+        """Return whether the fault matches the request and this bank: another bank may lack its error or rule."""
         if "sca" in listed or not fault.is_there(_compile(listed), self.to_bank.bank.interface):
             return False
         operation = self.to_bank.lookup.operation

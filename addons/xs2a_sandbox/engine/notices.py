@@ -1,4 +1,4 @@
-"""Tells the log of each of several sandboxes what the others have made of changed files."""
+"""Shows in the log of each sandbox what the others have done with changed files."""
 
 import asyncio
 import json
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from xs2a_sandbox.journal.serving_log import Level, Say
 
 _PAUSE = 0.5
-"""Seconds between two looks at the stream."""
+"""Seconds between two reads of the stream."""
 _COUNT, _BYTES = 100, 200_000
-"""Notices that are kept for who looks later, and what they take up."""
+"""The number of kept notices, and their bytes."""
 
 
 class Notices:
-    """`say` is told what this sandbox notices, and what the others on the same store do, with their names."""
+    """Calls `say` with the notices of this sandbox, and with those of others on the same store with their names."""
 
     def __init__(self, store: RemoteStore, say: "Say") -> None:
         stream = store.stream("notices", _COUNT, _BYTES)
@@ -29,17 +29,17 @@ class Notices:
         self._follows = False
 
     def own(self, text: str, level: "Level" = "info") -> None:
-        """Says it here, and soon elsewhere."""
+        """Say it here, and soon at the others."""
         self._say(text, level)
         self._waiting.append((text, level))
 
     async def follow(self, name: str, *, reads: bool = True) -> None:
-        """Sends what is said here, and reads what others say from now on, until it is cancelled.
+        """Send what is said here and read what others say from now on, until cancelled.
 
-        `name` is that of this sandbox. One of its processes `reads`.
+        `name` is the name of this sandbox. Only one of its processes `reads`.
         """
         while True:
-            # What waits is sent once the store is there again.
+            # Unsent notices are sent when the store is available again.
             with suppress(StoreUnavailable):
                 if reads:
                     await self._read(name)
@@ -57,7 +57,7 @@ class Notices:
         tail, _ = await self._inbox.read()
         for _, content in tail.items:
             notice = json.loads(content)
-            # What was there before this sandbox is no news.
+            # What was there before this sandbox started is not news.
             if self._follows and notice["by"] != name:
                 self._say(f"{notice['by']}: {notice['text']}", notice["level"])
         self._follows = True

@@ -1,4 +1,4 @@
-"""Redacts what real banks were sent and said, by the settings: for recordings, and wherever exchanges are shown."""
+"""Redacts the traffic of real banks by the settings: for recordings, and wherever exchanges are shown."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from xs2a_sandbox.redaction.real_values import Depseudonymizer, VaultWriter
 
 _KEY_OF_THIS_RUN = secrets.token_bytes(32)
-"""For pseudonyms that are the same in all processes that serve together."""
+"""The key for pseudonyms that are the same in all processes that serve together."""
 
 
 def show(display: Display, settings: Settings, banks: Banks, data: TestData) -> None:
-    """Lets exchanges be shown by files that were read anew."""
-    # Where a bank is asked, it is redacted by one who remembers what it was sent before.
+    """Use files that were read again for showing exchanges."""
+    # If a bank is asked, its traffic is redacted by a redactor that remembers earlier requests.
     asks_bank = any(bank.real.can_be_asked for bank in banks.all)
     display.use(None if asks_bank else personal_redactor(settings, banks, None), typed_redactor(settings, banks, data))
 
 
 def personal_redactor(settings: Settings, banks: Banks, redactor: Redactor | None) -> Callable[[], Redactor]:
     def make() -> Redactor:
-        # What apps that replay a redacted recording were answered they send back.
+        # Apps send back what a redacted recording has given them.
         replayed = [bank.interface for bank in banks.all if bank.replays_personal]
         return redactor or redactor_of(settings, banks, frozenset().union(*map(replay.recorded_texts, replayed)))
 
@@ -42,7 +42,7 @@ def personal_redactor(settings: Settings, banks: Banks, redactor: Redactor | Non
 
 
 def typed_redactor(settings: Settings, banks: Banks, data: TestData) -> Callable[[], Redactor]:
-    # Nothing of it is kept, so its pseudonyms need not be the same in the next run: no key is written for it.
+    # Nothing is kept, so the pseudonyms may differ in the next run, and no key file is written.
     return lambda: redactor_of(settings, banks, data.texts(), TypedRedactor, _KEY_OF_THIS_RUN)
 
 
@@ -53,20 +53,20 @@ def redactor_of(
     kind: type[Redactor] = Redactor,
     key: bytes | None = None,
 ) -> Redactor:
-    """A redactor for what these banks are sent and say; `key` is that in `confdir` unless another one is given."""
+    """Return a redactor for the traffic of these banks. `key` defaults to the one in `confdir`."""
     key = key or pseudonyms.ensure_key(settings.confdir)
     return kind(key, _rules(settings), unchanged=unchanged, **_known_of(banks))
 
 
 def restorer_of(settings: Settings, banks: Banks) -> "Depseudonymizer":
-    """Puts real values in the place of what `redactor_of` has made of them."""
+    """Return what replaces the pseudonyms of `redactor_of` with real values."""
     from xs2a_sandbox.redaction.real_values import Depseudonymizer
 
     return Depseudonymizer(b"-", _rules(settings), **_known_of(banks))
 
 
 def _known_of(banks: Banks) -> "_Known":
-    """Texts that are no person's, which are the words of the interfaces and where the banks are; and what is marked."""
+    """Return texts that are not personal data (words of the interfaces, addresses of the banks), and marked members."""
     return {
         "words": frozenset().union(*(replay.words(bank.interface) for bank in banks.all)),
         "banks": {
@@ -79,7 +79,7 @@ def _known_of(banks: Banks) -> "_Known":
 
 
 def _find_marked(interface: Interface, schemas: Schemas) -> MarkedMembers:
-    """The members of which a bank's schemas say that they are secret or personal, and its links to pages."""
+    """Return the members that a bank's schemas mark as secret or personal, and its links to pages."""
     return MarkedMembers.of(schemas.marked("x-secret"), schemas.marked("x-personal"), interface.things.pages)
 
 
@@ -90,7 +90,7 @@ class _Known(TypedDict):
 
 
 def keeper(settings: Settings, redactor: Redactor) -> "VaultWriter":
-    """Redacts for a recording; what is replaced is kept in the vault in `confdir`. Raises ConfigError."""
+    """Return a redactor for a recording. It keeps the real values in the vault in `confdir`. Raises ConfigError."""
     from xs2a_sandbox.redaction import vault
     from xs2a_sandbox.redaction.real_values import VaultWriter
 
@@ -102,7 +102,7 @@ def keeper(settings: Settings, redactor: Redactor) -> "VaultWriter":
 
 
 def tape_restorer(settings: Settings, banks: Banks, replaying: Sequence[Bank]) -> "Depseudonymizer | None":
-    """Puts real values in place of the pseudonyms of redacted recordings that answer. Raises ConfigError."""
+    """Return what replaces pseudonyms in redacted recordings with real values. Raises ConfigError."""
     tapes = [rule.tape for bank in replaying for rule in bank.interface.rules if rule.tape and rule.tape.redacted]
     if not tapes:
         return None
@@ -119,7 +119,7 @@ def tape_restorer(settings: Settings, banks: Banks, replaying: Sequence[Bank]) -
 
 
 def replay_of(settings: Settings, spoken: Interface, schemas: Schemas, real: RealBank) -> Replay | None:
-    """Returns the replay by which recorded rules answer; None without such rules. Raises ConfigError."""
+    """Return the replay for recorded rules, or None if there are none. Raises ConfigError."""
     tapes = [rule.tape for rule in spoken.rules if rule.tape]
     if not tapes:
         return None

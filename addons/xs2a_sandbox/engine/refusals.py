@@ -1,4 +1,4 @@
-"""Makes answers of errors that are raised outside of a bank, in the words of the bank that is meant."""
+"""Makes answers from errors that are raised outside of a bank, in the words of the bank that is meant."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ log = logging.getLogger("xs2a_sandbox")
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """`default` is the bank that speaks where none is meant."""
+    """`default` is the bank whose words are used if no bank is meant."""
 
     default: Bank
     transactions: Transactions
@@ -28,7 +28,10 @@ class Refusals:
     def answer(
         self, route: Route, error: BankError | Refused, rule: str | None = None, call: Call | None = None
     ) -> Answer:
-        """The error as an answer; `rule` left the request to a real bank, and `call` is what was begun of it."""
+        """Return the error as an answer.
+
+        `rule` has left the request to a real bank; `call` is what was begun for it.
+        """
         request = route.request
         if isinstance(error, Refused):
             own = refusal(error.status, "SERVICE_BLOCKED", "XS2A987E", str(error))
@@ -48,7 +51,7 @@ class Refusals:
         return answer
 
     def say(self, response: OwnRefusal, request: Request) -> Response:
-        """The refusal as the default bank says it; which other one was meant need not have been read."""
+        """Return the response in the words of the default bank, because the bank that was meant may be unknown."""
         try:
             call = self.transactions.stateless(request, split_target(request.target))
             return self.default.say_refusal(response, call)
@@ -57,18 +60,18 @@ class Refusals:
             return response
 
     def failure(self, route: Route, failure: Exception) -> Answer:
-        """The answer to a request on which the sandbox failed; its log says how."""
+        """Return the answer for a request on which the sandbox failed. The log says how."""
         error = BankError("internal", reason="the sandbox failed on this request, its log says why")
         target = split_target(route.request.target)
         try:
             response = route.bank.say(error, self.transactions.stateless(route.request, target))
         except Exception:
-            # Whatever in the request broke the answer: it has no part in this one.
+            # Leave everything of the request out, because something in it broke the answer.
             plain = Request(route.request.method, "/")
             response = route.bank.say(error, self.transactions.stateless(plain, split_target("/")))
         return Answer(response, error=error.name, reason=self.reason(failure), failure=failure)
 
     def reason(self, failure: BaseException) -> str:
-        """The failure in a few words, for the log."""
+        """Return the failure in a few words, for the log."""
         where = "".join(f", {note}" for note in getattr(failure, "__notes__", ()))
         return f"{self.default.interface.errors['internal'].code()}: {reasons.of_failure(failure)}{where}"

@@ -1,4 +1,4 @@
-"""Cassettes, test data and settings that are edited while the sandbox runs."""
+"""Reloads cassettes, test data and settings that are changed while the sandbox runs."""
 
 import asyncio
 import logging
@@ -25,27 +25,27 @@ from xs2a_sandbox.wording import say_count
 log = logging.getLogger("xs2a_sandbox")
 
 LIVE = frozenset({"base_path", "cassettes", "dialect", "hosts", "quirk", "shift_dates", "testdata"})
-"""Settings that take effect while the sandbox runs; the others wait for the next start."""
+"""Settings that take effect while the sandbox runs. The others wait for the next start."""
 
 _PAUSE = 0.25
-"""Seconds between two looks at every file. Nobody has to report a change, as mounted volumes don't."""
+"""Seconds between two checks of all files. File events are not used, because mounted volumes do not report them."""
 
 _SHARE = 10
-"""Pauses are at least that many times as long as the look before, however many files there are."""
+"""A pause lasts at least this many times as long as the check before it, however many files there are."""
 
 _SETTLING = 0.05
-"""Seconds in which whoever saves has written all of it."""
+"""Seconds to wait so that a file is saved completely."""
 
 
 class Others(Protocol):
-    """All processes that serve from the same files, this one included."""
+    """All processes that serve from the same files, including this one."""
 
     async def have_seen_a_change(self, seconds: float) -> bool:
-        """Waits that long at most until another one sees that files have changed."""
+        """Wait at most that long until another process sees that files have changed. Return whether one has."""
         ...
 
     async def agree(self, mistake: str | None) -> tuple[str | None, bool]:
-        """The mistake that any of them has found, and whether it is this one's to say so."""
+        """Return the mistake that any process has found, and whether this process has to report it."""
         ...
 
 
@@ -53,10 +53,10 @@ Signature = frozenset[tuple[str, int, int, int]]
 
 
 class Reload:
-    """Keeps an engine at what the files say, and at the last good state of them while they have mistakes.
+    """Keeps an engine up to date with its files. If they have mistakes, it keeps the last valid state.
 
-    `load` reads the settings anew; `say` is told, in words, what has become of each change. With `others` of the same
-    files all take what they have read at the same time, or none.
+    `load` reads the settings again. `say` is called with the result of each change in words. With `others` all
+    processes switch to the new files at the same time, or none does.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Reload:
         self._seen = self._signature()
 
     async def watch(self) -> None:
-        """Looks at the files until it is cancelled."""
+        """Check the files until cancelled."""
         while True:
             pause = await self._look()
             if self._others is None:
@@ -86,7 +86,7 @@ class Reload:
                 await self._read()
 
     async def _look(self) -> float:
-        """Reads everything again if any file has changed. Returns the seconds until the next look."""
+        """Read everything again if any file has changed. Returns the seconds until the next check."""
         begin = monotonic()
         changed = await asyncio.to_thread(self._signature) != self._seen
         pause = max(_PAUSE, _SHARE * (monotonic() - begin))
@@ -100,7 +100,7 @@ class Reload:
         notes: list[str] = []
         mistake: str | None = None
         try:
-            # Where the mistake is has to be watched, even if nothing of it is used.
+            # Watch new files even if they are not used, because one of them contains the mistake.
             settings = self._tried = self._apply_live(self._load(), notes)
             self._seen = _but(FILE, await asyncio.to_thread(self._signature), signature)
             banks, testdata = await asyncio.to_thread(build.read_all, settings)
@@ -126,7 +126,7 @@ class Reload:
             say(f"loaded again: {say_count(len(banks.default.interface.rules), 'rule')}")
 
     def _apply_live(self, settings: Settings, notes: list[str]) -> Settings:
-        """The running settings with what of the new ones can take effect; `notes` are told what cannot."""
+        """Return the running settings with the new values that can take effect. The others are added to `notes`."""
         names = [field.name for field in fields(Settings)]
         changed = [name for name in names if getattr(settings, name) != getattr(self._settings, name)]
         late = [name for name in changed if name not in LIVE]
@@ -136,7 +136,7 @@ class Reload:
         return replace(self._settings, **{name: getattr(settings, name) for name in LIVE})
 
     def _places(self) -> list[Path]:
-        with suppress(UserMistake):  # a folder that is gone for a moment
+        with suppress(UserMistake):  # a folder that does not exist for a moment
             extended = {folder for bank in self._engine.banks.all for folder in bank.interface.foundation}
             self._last_places = [*loading.places(self._tried), *extended]
         return self._last_places
@@ -146,7 +146,7 @@ class Reload:
         for place in self._places():
             inside = (os.path.join(folder, name) for folder, _, names in os.walk(place) for name in names)
             for file in [str(place)] if place.is_file() else inside:
-                with suppress(OSError):  # saved by rename, and gone for a moment
+                with suppress(OSError):  # saved by renaming, so it does not exist for a moment
                     status = os.stat(file)
                     if S_ISREG(status.st_mode):
                         signature.add((file, status.st_mtime_ns, status.st_size, status.st_ino))
@@ -154,10 +154,10 @@ class Reload:
 
 
 def _stay_silent(text: str, level: Level = "info") -> None:
-    """Leaves it to another process to say this."""
+    """Do nothing, because another process says this."""
 
 
 def _but(name: str, signature: Signature, other: Signature) -> Signature:
-    """`signature`, and of the file that is called so what the other one says: it is read already."""
+    """Return `signature`, but with the entry of `other` for the file of this name, which has been read already."""
     own = str(Path.cwd() / name)
     return frozenset({*(file for file in signature if file[0] != own), *(file for file in other if file[0] == own)})

@@ -16,10 +16,10 @@ from xs2a_sandbox.state import Documents
 
 
 class BankRequest(msgspec.Struct, frozen=True):
-    """A request that a bank is to answer, ours or the real one. `target` is the part of its path that was found.
+    """A request to a bank, the simulated or the real one. `target` is the part of its path that was found.
 
-    Its path has `segments` without the session's prefix. `sandbox_url` is what the sandbox's absolute links begin with.
-    One that `is_twin` is asked beside a real bank, which knows nothing of faults and added rules.
+    Its path has `segments` without the session's prefix. `sandbox_url` is the beginning of the sandbox's absolute
+    links. If `is_twin`, the request also goes to a real bank, which knows nothing of faults and added rules.
     """
 
     request: Request
@@ -34,12 +34,12 @@ class BankRequest(msgspec.Struct, frozen=True):
 
     @property
     def real(self) -> RealBank:
-        """The real bank, at the host that the request names."""
+        """The real bank at the host that the request names."""
         return self.bank.real.at(self.request)
 
     @property
     def destination(self) -> BankDestination:
-        """The place at the real bank that it is for."""
+        """The target at the real bank."""
         return self.real.destination(self.request, cut_target(self.request.target, self.segments)[1])
 
     @property
@@ -52,11 +52,12 @@ class BankRequest(msgspec.Struct, frozen=True):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """A request on its way; `target` is its path without the session's prefix.
+    """A request on its way. `target` is its path without the session's prefix.
 
-    `is_own` tells paths of the sandbox itself, and `is_personal` where real people's data may be in what is said.
-    `to_bank` is there where a bank is to answer; `warnings` are what of the request means nothing there. The payment
-    user's browser `is_in_browser`: it gets errors as pages. One that `is_twin` is answered beside a real bank.
+    `is_own` is true for paths of the sandbox itself, `is_personal` if the exchange may contain data of real people.
+    `to_bank` is set if a bank answers; `warnings` are about parts of the request that have no effect there. If
+    `is_in_browser`, the client is the payment user's browser, and errors are pages. If `is_twin`, the request also goes
+    to a real bank.
     """
 
     request: Request
@@ -73,19 +74,19 @@ class Route(msgspec.Struct, frozen=True):
 
     @property
     def bank_request(self) -> BankRequest:
-        """The request to the bank, for destinations that only such routes have."""
+        """The request to the bank, for destinations that only have such routes."""
         if self.to_bank is None:
             raise ValueError("only a bank answers this")
         return self.to_bank
 
 
 class Destination(Protocol):
-    """Answers, and tells how it would. Both raise BankError and Refused for what is not answered here."""
+    """Answers requests and explains the answers. Both methods raise BankError and Refused for rejected requests."""
 
     async def answer(self, route: Route) -> Answer: ...
 
     def explain(self, route: Route, documents: Documents) -> Explanation:
-        """The answer that `answer` would give, and why; nothing is kept. Also raises StoreUnavailable."""
+        """Explain the answer that `answer` would give. Nothing is stored. Also raises StoreUnavailable."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Finds where a request goes: a page of the sandbox itself, a host to forward to, or a bank in its mode."""
+"""Finds where a request goes: a page of the sandbox, a host to forward to, or a bank in its mode."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,22 +20,22 @@ from xs2a_sandbox.http.target import Target, split_target
 from xs2a_sandbox.state.session import DEFAULT, session_name
 
 type Takes = Callable[[Request, tuple[str, ...]], bool]
-"""Tells the requests, by their path without the session's prefix, that a destination is for."""
+"""Says whether a destination is for the request, given its path without the session's prefix."""
 
 _OWN_PATHS = frozenset({ROOT, pages.PAGES})
 
 
 def is_own_path(segments: tuple[str, ...]) -> bool:
-    """Tells paths of the sandbox itself; `segments` come after the session's prefix."""
+    """Return whether the path is the sandbox's own. `segments` are without the session's prefix."""
     return bool(segments) and segments[0] in _OWN_PATHS
 
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """All destinations: `own` are those below `/_sandbox/`, in their order, each with what it takes.
+    """All destinations: `own` are those below `/_sandbox/` in order, each with the requests that it takes.
 
-    `forwards` tells requests for hosts to forward to. `may_be_personal` says whether any request can hold real people's
-    data. Without `prefers` the header X-Sandbox-Prefer means nothing.
+    `forwards` says whether a request is for a host to forward to. `may_be_personal` says whether requests can contain
+    data of real people. Without `prefers` the header X-Sandbox-Prefer is ignored.
     """
 
     banks: Banks
@@ -50,7 +50,7 @@ class Routing:
     may_be_personal: bool
 
     def find(self, request: Request, *, is_twin: bool = False) -> Route:
-        """Finds the route. It raises nothing: for a request that has no answer, the destination raises the error."""
+        """Find the route. Never raises: if the request is invalid, the destination raises the error."""
         target, session = Target((), ()), DEFAULT
         segments: tuple[str, ...] = ()
         try:
@@ -83,14 +83,14 @@ class Routing:
         return self.to_bank(request, target, session, is_twin=is_twin)
 
     def at_bank(self, page: Route) -> Route:
-        """The route of a payment user's page that is left to the real bank. Raises BankError."""
+        """Return the route of a payment user's page that is left to the real bank. Raises BankError."""
         route = self.to_bank(page.request, page.target, page.session, is_twin=page.is_twin)
         return structs.replace(route, is_in_browser=True)
 
     def to_bank(self, request: Request, target: Target, session: str, *, is_twin: bool = False) -> Route:
-        """The route to a bank; one that `is_twin` is answered by the sandbox, whatever the mode.
+        """Return the route to a bank. If `is_twin`, the sandbox answers, whatever the mode is.
 
-        Raises BankError for one that is for none of them.
+        Raises BankError if the request is for none of the banks.
         """
         bank = self.banks.choose(request)
         lookup = bank.find(request.method, target.segments)

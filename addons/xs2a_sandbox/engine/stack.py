@@ -1,4 +1,4 @@
-"""The steps that each request walks down once, built from their parts."""
+"""The steps that each request passes, built from the parts of the engine."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -42,20 +42,20 @@ from xs2a_sandbox.state import RemoteStore, Store
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All that an engine is made of.
+    """All parts of an engine.
 
-    - `clock`: sessions begin with it; the default session's dates count from the day that the engine `started`
-    - `comparing`: is there for mode compare
-    - `display`: shows exchanges in log and journal
-    - `host`: what the sandbox listens on; `public_url`: where browsers reach it
-    - `static_data`: accounts stay as the test data has them
-    - `debug_headers`: answers say who has given them; `prefer`: X-Sandbox-Prefer means something
+    - `clock`: the first clock of sessions; the default session's dates count from the day when the engine `started`
+    - `comparing`: set for mode compare
+    - `display`: redacts exchanges in log and journal
+    - `host`: the address that the sandbox listens on; `public_url`: the URL for browsers
+    - `static_data`: accounts stay as they are in the test data
+    - `debug_headers`: answers name their source; `prefer`: X-Sandbox-Prefer is read
     - `allow_origin`: origins whose pages may use the way to a bank
-    - `pass_time`: waits for what is delayed
+    - `pass_time`: waits for delays
     - `admin_token`: without one nobody controls the sandbox
-    - `front_page`: the page at the base URL; `console`: the pages for whoever has signed in
-    - `on_exchange`: is told of every exchange
-    - `files`: when all was read, and what is wrong with it since
+    - `front_page`: the page at the base URL; `console`: the pages for users who have signed in
+    - `on_exchange`: called with every exchange
+    - `files`: when everything was read, and the mistakes found since
     """
 
     banks: Banks
@@ -87,12 +87,12 @@ class Parts:
 
     @property
     def may_be_personal(self) -> bool:
-        """Says whether real people's data may be in what is asked or answered."""
+        """Whether requests or answers may contain data of real people."""
         return self.banks.are_personal or self.egress.can_forward
 
 
 class Stack:
-    """The steps, from the top; `control` answers the control interface."""
+    """The steps, from the top. `control` answers the control interface."""
 
     def __init__(self, parts: Parts, control: Control) -> None:
         banks = parts.banks
@@ -115,7 +115,7 @@ class Stack:
         self.journaling = Journaling(
             failing, parts.journal, parts.metrics, listeners, parts.tracing, parts.display, parts.pass_time
         )
-        # A remote store does not tell what others have written.
+        # A remote store does not report what others have written.
         watched = None if isinstance(parts.store, RemoteStore) else parts.store
         self.cache = ResponseCache(
             watched, self.journaling.tell_again, banks.is_read, varies_by_id=banks.vary_by_request_id
@@ -144,7 +144,7 @@ class Stack:
         )
 
     async def answer(self, request: Request) -> Response:
-        """Raises TimeoutError where a delay is longer than any client waits."""
+        """Answer the request. Raises TimeoutError if a delay is longer than any client waits."""
         return await self.cache.answer(request, self._answer_anew)
 
     async def _answer_anew(self, request: Request) -> Answer:
@@ -154,7 +154,10 @@ class Stack:
         return await self.refusing(self.routing.find(request, is_twin=True))
 
     def _added_modes(self, parts: Parts) -> Iterator[tuple[str, Destination]]:
-        """The modes of plugins. Raises ConfigError for one that cannot be made, or whose name the sandbox uses."""
+        """Yield the modes of plugins.
+
+        Raises ConfigError if one cannot be created, or has a name that the sandbox uses.
+        """
         for mode in plugins().collect("modes"):
             if mode.name in MODES:
                 raise ConfigError(f"a plugin has a mode {mode.name}, which is there already: give it another name")
@@ -164,7 +167,7 @@ class Stack:
                 raise ConfigError(f"the mode {mode.name} of a plugin cannot be made: {error}") from error
 
     def _own(self, parts: Parts, control: Control) -> Iterator[tuple[Takes, Destination]]:
-        """The destinations below `/_sandbox/`, each with what it takes."""
+        """Yield the destinations below `/_sandbox/`, each with the requests that it takes."""
         if parts.console:
             yield parts.console.takes, ConsolePages(self.transactions, parts.console)
         pages = Pages(parts.ca_file, parts.store, parts.egress.recording)

@@ -1,4 +1,4 @@
-"""Runs the work of a request as one transaction, and again if another request was quicker."""
+"""Runs the work of a request as one transaction, and again after a conflict with another request."""
 
 import time
 from collections.abc import Callable
@@ -22,11 +22,11 @@ from xs2a_sandbox.state.snapshot import RequestKind
 _NOTHING = Transaction(MemoryStore(), DEFAULT, lambda _: {})
 
 type Before = Callable[[Call], None]
-"""Work whose writes are kept whatever becomes of the request."""
+"""Work whose writes are kept whatever happens to the request."""
 
 
 class Transactions:
-    """Sessions begin with `clock`, and the default one's dates count from `started`."""
+    """`clock` is the first clock of sessions; the default session's dates count from `started`."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class Transactions:
         work: Callable[[Call], R],
         before: Before | None = None,
     ) -> R:
-        """The result of `work`, once all that it has written is kept.
+        """Run `work` in a transaction, and return its result when all writes are stored.
 
-        Raises BankError `busy`, because of StoreUnavailable, where the state cannot be used.
+        Raises BankError `busy`, caused by StoreUnavailable, if the state is unavailable.
         """
         tries = 0
 
@@ -90,22 +90,25 @@ class Transactions:
         documents: Documents,
         before: Before | None = None,
     ) -> Call:
-        """The call, with a transaction of its own, after all that was due has happened. Raises StoreUnavailable."""
+        """Return the call with a transaction of its own, after all due events have happened.
+
+        Raises StoreUnavailable.
+        """
         call = self._call(request, target, session, bank, documents)
         timeline.run(call)
         if before:
             before(call)
         if call.state.is_changed:
-            # It has happened whatever becomes of this request, and is not to happen again for the next one.
+            # The events have happened, whatever happens to this request, and must not happen again.
             commit(call.state)
             call = self._call(request, target, session, bank, documents)
         if bank.glance(request.method, target.segments).is_read(request.method):
-            # Only answers to reads are kept, so only their calls need the watch.
+            # Only answers to reads are cached, so only their calls need the watched clock.
             call.clock = WatchedClock.of(call.clock)
         return call
 
     def stateless(self, request: Request, target: Target, session: str = DEFAULT) -> Call:
-        """A call that needs no store, for errors and for the sandbox's own pages."""
+        """Return a call without a store, for errors and for the sandbox's own pages."""
         return Call(request, target, Session.from_name(session, self.public_url), self._clock, _NOTHING)
 
     def _call(self, request: Request, target: Target, session: str, bank: Bank, documents: Documents) -> Call:
@@ -129,7 +132,7 @@ class Transactions:
         )
 
     def _keep(self, state: Transaction) -> None:
-        if self.is_shared or not state.is_changed:  # what is elsewhere is sent afterwards
+        if self.is_shared or not state.is_changed:  # a remote store gets the writes afterwards
             commit(state)
             return
         started = time.perf_counter()
@@ -138,7 +141,7 @@ class Transactions:
 
 
 def _reader(request: Request, target: Target, session: str, bank: Bank) -> RequestKind:
-    """The request as one of a kind, and its ids: some stand in the path, the others where the interface has them."""
+    """Return the kind of the request, and its ids, from the path and from where the interface has them."""
     segments, lookup = target.segments, bank.glance(request.method, target.segments)
     if lookup.operation is None:
         return RequestKind(session, (request.method, len(segments), segments[:2]), segments[2:])

@@ -1,1 +1,1 @@
-"""Says who answers a request and why, and who came near."""
+"""Explains what answers a request and why, and which rules and operations are similar."""

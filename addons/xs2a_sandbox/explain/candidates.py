@@ -1,4 +1,4 @@
-"""Compares rules and operations with a request: what of each fits, what does not, and by how much."""
+"""Compares rules and operations with a request: which conditions it meets, which not, and how far it is from them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ _KINDS = {
 }
 
 PATH, METHOD, PARAMETER, CONSTRAINT = 10.0, 1.0, 5.0, 1.0
-"""Weights of differences: a path says most about what a request is meant for."""
+"""Weights of differences. The path says most about what a request is for."""
 _HALF = 10.0
-"""The cost that is half of the way to nothing like it."""
+"""The cost that gives a distance of 0.5."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatcherCheck:
-    """One thing that is asked. `distance` is 0 where it fits; `broken` is what cannot even be looked at."""
+    """A condition. `distance` is 0 if it is met; `broken` is why it cannot be checked."""
 
     what: str
     distance: float
@@ -51,9 +51,11 @@ class MatcherCheck:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """`pattern` and `methods` are the entry's own, or those of its operation; no methods are all.
+    """A rule or operation compared with a request.
 
-    `vague` is how little it says that the path fits.
+    `methods` and `pattern` are its own or its operation's; no methods means all.
+
+    `vague` is how little the path says, because parameters match any word.
     """
 
     entry: Operation | Rule
@@ -77,7 +79,7 @@ class Candidate:
 
     @property
     def distance(self) -> float:
-        """A number from 0, it fits, to 1, it is nothing like it."""
+        """A number from 0 (fits) to 1 (completely different)."""
         return round(self.cost / (self.cost + _HALF), 3) if self.missed else 0.0
 
     @property
@@ -86,7 +88,7 @@ class Candidate:
 
 
 def place_of(entry: Operation | Rule) -> str:
-    """Relative where it can be: a client is told no more of the server's disk than it needs."""
+    """Return the place of the entry, relative if possible, so that clients do not learn the server's folders."""
     place = entry.origin.place
     for root in (Path.cwd(), bundled("cassettes").parent):
         if place.startswith(f"{root}/"):
@@ -95,12 +97,12 @@ def place_of(entry: Operation | Rule) -> str:
 
 
 def owner(entry: Operation | Rule, interface: Interface) -> Operation | None:
-    """The operation itself, or the one that a rule names."""
+    """Return the operation itself, or the one that a rule names."""
     return entry if isinstance(entry, Operation) else interface.operations.get(entry.operation or "")
 
 
 def requirements_of(entry: Operation | Rule, interface: Interface) -> Iterator[Requirement]:
-    """All that is required beside what is matched: the operation's, unless a rule skips them, and a rule's own."""
+    """Yield the requirements: those of the operation, unless a rule skips them, and those of the rule."""
     operation = owner(entry, interface)
     if operation and not (isinstance(entry, Rule) and entry.skips_requirements):
         yield from operation.require.steps
@@ -123,9 +125,9 @@ def hold(
     lookup: Lookup | None = None,
     condition: MatcherCheck | None = None,
 ) -> Candidate:
-    """Looks at everything that the entry asks; `lookup` is what the path leads to, where it leads anywhere.
+    """Check everything that the entry asks for. `lookup` is what the path leads to, if anything.
 
-    `condition` is the check of a rule's `when`, where that was computed already.
+    `condition` is the check of a rule's `when`, if it was computed before.
     """
     pattern, methods = path_and_methods(entry, interface)
     operation = owner(entry, interface)
@@ -146,9 +148,9 @@ def hold(
 
 
 def lacks(required: Requirement, call: Call, schemas: Schemas) -> list[str]:
-    """Everything that a requirement misses, as the bank says the first of it.
+    """Return everything that the request lacks, in the words in which the bank reports the first of it.
 
-    `call.path` has the path parameters. A schema whose name they do not make is left out.
+    `call.path` has the path parameters. A schema name that needs other parameters is skipped.
     """
     own = [Requirement((constraint,), None, required.optional) for constraint in required.constraints]
     own.sort(key=lambda requirement: requirement.constraints[0].place.part == "body")
@@ -190,7 +192,7 @@ def _path(pattern: Pattern, alignment: PathAlignment) -> MatcherCheck:
 
 
 def _where(operation: Operation, call: Call, parameters: Mapping[str, str]) -> list[MatcherCheck]:
-    """The alternative that comes nearest."""
+    """Return the checks of the alternative that is nearest."""
     alternatives = [
         [_constraint(constraint, call.values(constraint.place, parameters), PARAMETER) for constraint in alternative]
         for alternative in operation.where
@@ -228,15 +230,15 @@ def _when(rule: Rule, call: Call, parameters: Mapping[str, str]) -> MatcherCheck
 
 
 _ALIGNED = 200
-"""Paths that are looked at closely, of the thousands that a recording may bring."""
+"""The most paths that are compared in detail, of the thousands in a recording."""
 
 
 def find_nearest(
     entries: Sequence[Operation | Rule], interface: Interface, call: Call, count: int, lookup: Lookup | None = None
 ) -> list[Candidate]:
-    """Best first. Of equals the one of which more fits, then the earlier of `entries`.
+    """Return the nearest entries, best first. On a tie: those that meet more conditions, then the order of `entries`.
 
-    Nothing comes nearer than its path and method let it, so few are looked at in full.
+    Path and method give a lower limit for the cost, so only a few entries are compared completely.
     """
     aligned = _alignments(entries, interface, call.segments)
     costs = []
@@ -258,7 +260,7 @@ def find_nearest(
 def _alignments(
     entries: Sequence[Operation | Rule], interface: Interface, segments: Sequence[str]
 ) -> dict[str, PathAlignment]:
-    """Aligns the paths of the entries with the segments, by the text of the path."""
+    """Align the paths of the entries with the segments. The result is keyed by the text of the path."""
     patterns = {pattern.text: pattern for pattern, _ in (path_and_methods(entry, interface) for entry in entries)}
     words = frozenset(segments)
 
@@ -270,7 +272,7 @@ def _alignments(
 
 
 def _strength(candidate: Candidate) -> int:
-    """The strength of what fits."""
+    """Return the strength of the conditions that are met."""
     if not isinstance(candidate.entry, Rule):
         return 0
     missed = {check.what for check in candidate.missed}

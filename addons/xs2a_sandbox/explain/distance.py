@@ -1,4 +1,4 @@
-"""How far a request is from what is asked of it: 0 is a fit, 1 is nothing like it."""
+"""Computes how far a request is from what a rule asks for: 0 means it fits, 1 means completely different."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,11 +9,11 @@ from xs2a_sandbox.cassette.matchers import OPERATORS
 from xs2a_sandbox.cassette.path_pattern import LITERAL, PARAMETER, TAIL, Pattern, Segment
 
 _UNKNOWN = 0.5
-"""A value is there, and nothing says how wrong it is: a regular expression, a schema."""
+"""There is a value, but its distance is unknown: regular expressions, schemas."""
 _IN_PARAMETER = 0.1
-"""A parameter takes any word, so it says less of a path than a word that is as it should be."""
+"""A parameter matches every word, so it says less about a path than a matching word."""
 _IN_TAIL = 0.3
-"""For each segment: a tail takes anything."""
+"""The same for each segment in a tail, which matches everything."""
 _SKIPPED = 0.7
 _LONGEST = 100
 _DEEPEST = 24
@@ -22,10 +22,10 @@ _BEGINNINGS = 4
 
 @dataclass(frozen=True, slots=True)
 class PathAlignment:
-    """A path laid over a pattern. `cost` is 0 where it fits, about 1 for each segment that does not.
+    """A path aligned with a pattern. `cost` is 0 if it fits, about 1 for each segment that does not.
 
-    `parameters` are those that could be made out; `edits` say what differs; `vague` is how little it says that
-    the path fits.
+    `parameters` are those that could be recognised; `edits` describe the differences; `vague` is how little the path
+    says, because parameters match any word.
     """
 
     cost: float
@@ -35,8 +35,9 @@ class PathAlignment:
 
 
 def align(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
-    """Lays the path over the pattern, from its beginning or from a later segment that is the first word: before /v1
-    anything may stand.
+    """Align a path with a pattern, from its first segment or from a later one that equals the pattern's first word.
+
+    Paths may have any prefix before /v1.
     """
     first = pattern.segments[0] if pattern.segments else None
     starts = [0, *(i for i, word in enumerate(segments[:_DEEPEST]) if i and first == Segment(LITERAL, word))]
@@ -48,7 +49,7 @@ def align(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
 
 
 def of_values(spec: Mapping[str, Any], values: Sequence[Any]) -> float:
-    """The distance of the nearest of the values, none of which fits the matcher."""
+    """Return the distance of the nearest value. None of the values fits the matcher."""
     if not values:
         return 1.0
     nearest = min(
@@ -59,7 +60,7 @@ def of_values(spec: Mapping[str, Any], values: Sequence[Any]) -> float:
 
 
 def shortfall(spec: Mapping[str, Any], value: Any) -> str:
-    """`1000 too little`, `3 days too late`; empty where there is no such measure."""
+    """Return `1000 too little` or `3 days too late`, or an empty text if the difference cannot be measured."""
     texts = (OPERATORS[name].distance(operand, value)[1] for name, operand in spec.items())
     return next(filter(None, texts), "")
 
@@ -74,7 +75,7 @@ def _align_whole(pattern: Pattern, segments: Sequence[str]) -> PathAlignment:
 
 
 def _match_exactly(pattern: Pattern, segments: Sequence[str]) -> dict[str, str] | None:
-    """The parameters as the index finds them: one takes a segment that is not empty, a tail one segment or more."""
+    """Match like the index: a parameter takes one non-empty segment, a tail one segment or more."""
     parameters: dict[str, str] = {}
     for position, segment in enumerate(pattern.segments):
         if position == len(segments):
@@ -89,7 +90,7 @@ def _match_exactly(pattern: Pattern, segments: Sequence[str]) -> dict[str, str] 
 
 
 def _edit(pattern: Sequence[Segment], words: Sequence[str]) -> PathAlignment:
-    """Words exchanged, left out and put in, as cheaply as it can be done."""
+    """Align by replacing, removing and inserting words at the lowest cost."""
     surplus = max(0, len(words) - _DEEPEST)
     words = words[:_DEEPEST]
     # costs[i][j]: from pattern[i:] and words[j:] to the end.
@@ -120,7 +121,7 @@ def _edit(pattern: Sequence[Segment], words: Sequence[str]) -> PathAlignment:
 def _steps(
     pattern: Sequence[Segment], words: Sequence[str], i: int, j: int, costs: Sequence[Sequence[float]]
 ) -> Iterator[tuple[float, int, int]]:
-    """All that can be done next: the cost up to the end, and where that leads."""
+    """Yield all possible next steps: the cost from there to the end, and the position after the step."""
     if i < len(pattern) and j < len(words):
         segment = pattern[i]
         if segment.kind == TAIL:

@@ -1,4 +1,4 @@
-"""Why a request is answered as it is: who answers it, who comes near, and what keeps them from it."""
+"""Explains an answer: what answers the request, which candidates are near, and why they do not answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -28,14 +28,14 @@ from xs2a_sandbox.http.target import Target, split_target
 _NEAREST = 3
 _LOSERS = 10
 _FAR = 0.4
-"""A rule this far from a request that something else answers was not meant for it."""
+"""A rule at this distance from a request that something else answers was not meant for it."""
 _UNLIKE = 0.5
 _MAX_BYTES = 8 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A candidate, what the request lacks of what is required there, and why it lost although it fits."""
+    """A candidate, what the request lacks of its requirements, and why it lost although it fits."""
 
     candidate: Candidate
     lacks: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer that would be given: the status, and name and text of the error if it is one."""
+    """The answer that would be given: the status and, for an error, its name and text."""
 
     status: int
     error: str | None = None
@@ -53,11 +53,11 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`by` is who answers, or whose requirement or condition it is; `nearest` are others, best first.
+    """`by` answers, or has the requirement or condition that failed; `nearest` are other candidates, best first.
 
-    `options` is what `by` tells its `handler`, if it has one. `amended` are the rules that change the answer, in their
-    order; `quirks` are those of the bank. `signature` shows what is wrong with that of the request;
-    `objections` is what checks that only warn would refuse; `client` is whose certificate was shown.
+    `options` are those that `by` gives its `handler`, if it has one. `amended` are the rules that change the answer, in
+    order; `quirks` are those of the bank. `signature` says what is wrong with the request's signature; `objections` are
+    the errors of checks that only warn; `client` describes the client certificate.
     """
 
     method: str
@@ -80,7 +80,7 @@ class Explanation:
 
 
 def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, decision: Decision) -> Explanation:
-    """Shows the decision of the bank. `lookup` is what the index says of the path; nothing is written."""
+    """Explain the decision of the bank. `lookup` is the index's result for the path. Nothing is written."""
     call = _aside(call)
     entry = decision.rule or decision.operation
     if entry is None:
@@ -114,7 +114,7 @@ def explain(interface: Interface, schemas: Schemas, lookup: Lookup, call: Call, 
 
 
 def explain_miss(explanation: Explanation, id: str) -> str | None:
-    """The first reason why that rule or operation does not answer, if one is known."""
+    """Return the first reason why that rule or operation does not answer, if it is known."""
     by = explanation.by
     contender = next((entry for entry in (by, *explanation.nearest) if entry and entry.candidate.entry.id == id), None)
     if contender is None:
@@ -126,9 +126,9 @@ def explain_miss(explanation: Explanation, id: str) -> str | None:
 
 
 def diagnosis(interface: Interface, schemas: Schemas, call: Call, refusal: str | None = None) -> dict[str, Any]:
-    """The part about the request in the answer to one that nothing matches: JSON, 8 KiB at most.
+    """Return the part about the request in the answer to an unmatched one, as JSON of at most 8 KiB.
 
-    `refusal` is why it was refused before anybody was asked.
+    `refusal` is why it was rejected before rules were looked up.
     """
     if refusal:
         return describe(own(call, refusal))
@@ -136,13 +136,13 @@ def diagnosis(interface: Interface, schemas: Schemas, call: Call, refusal: str |
 
 
 def own(call: Call, message: str, reply: Reply | None = None) -> Explanation:
-    """The explanation of a request that is the sandbox's own to answer."""
+    """Return the explanation of a request that the sandbox itself answers."""
     request, client = call.request, _client(call)
     return Explanation(request.method, call.self_path, call.session.id, "sandbox", message, reply=reply, client=client)
 
 
 def describe(explanation: Explanation) -> dict[str, Any]:
-    """The explanation as JSON."""
+    """Return the explanation as JSON."""
     one = explanation
     return {
         "request": {"method": one.method, "path": one.path, "session": one.session},
@@ -163,7 +163,7 @@ def describe(explanation: Explanation) -> dict[str, Any]:
 
 
 def _aside(call: Call) -> Call:
-    """The same request; what looking at it sets and warns of stays here."""
+    """Return a copy of the call, so that explaining it does not change it or add warnings."""
     target = Target(call.segments, split_target(call.request.target).query)
     aside = Call(call.request, target, call.session, call.clock, call.state, things=call.things)
     aside.lets = call.lets
@@ -179,11 +179,11 @@ _MESSAGES: Mapping[Kind, str] = {
 
 
 def _decider(entry: Rule | Operation, interface: Interface, lookup: Lookup, decision: Decision) -> Contender:
-    """Holds who answers, or whose requirement or condition it is, against the request as they look at it."""
+    """Compare the request with the entry that answers, or that has the failed requirement or condition."""
     rule, condition = decision.rule, None
     if rule and rule.when:
         condition = check_of_condition(rule, True, decision.error if decision.kind == "failure" else None)
-    # A recorded rule is found by the path as it stands in the recording, which may lead elsewhere.
+    # A recorded rule is found by the path in the recording, which may lead elsewhere.
     leads = None if rule and rule.tape else lookup
     alignment = PathAlignment(0.0, decision.parameters)
     return Contender(hold(entry, interface, _aside(decision.seen), alignment, leads, condition))
@@ -194,7 +194,7 @@ def _explain_unmatched(interface: Interface, schemas: Schemas, call: Call, looku
     entries = [entry for entry in every if entry.id not in interface.silent]
     near = find_nearest(entries, interface, call, _NEAREST, lookup)
     contenders = [Contender(candidate, _lacks_of(candidate, interface, call, schemas)) for candidate in near]
-    # A rule may say of its own that a path is unknown; of what `lookup` leads to it is decided that nobody answers.
+    # A rule may answer that a path is unknown; if there is a `lookup`, it has been decided that nothing answers.
     by = contenders.pop(0) if lookup is None and near and near[0].fits else None
     closest = near[0] if near and near[0].distance < _UNLIKE else None
     return Explanation(
@@ -230,7 +230,7 @@ def _nobody(best: Candidate | None, interface: Interface) -> str:
 
 
 def _lacks_of(candidate: Candidate, interface: Interface, call: Call, schemas: Schemas) -> tuple[str, ...]:
-    # Schemas are named by path parameters: only by those that are as they must be.
+    # Schema names contain path parameters; only correct ones count.
     wrong = {check.what for check in candidate.missed}
     fitting = {name: value for name, value in candidate.parameters.items() if f"where.{name}" not in wrong}
     required = requirements_of(candidate.entry, interface)
@@ -238,20 +238,20 @@ def _lacks_of(candidate: Candidate, interface: Interface, call: Call, schemas: S
 
 
 def _lacks(required: Requirement, parameters: Mapping[str, str], call: Call, schemas: Schemas) -> tuple[str, ...]:
-    # A call that matchers have looked at no longer says what is wrong with its body.
+    # After matchers have read the body, a call no longer reports what is wrong with it.
     call = _aside(call)
     call.path = dict(parameters)
     return tuple(lacks(required, call, schemas))
 
 
 def _explain_outranked(loser: Candidate, winner: Candidate, interface: Interface) -> str | None:
-    """The reason why one that fits lost nonetheless; of others that which they miss says it."""
+    """Return why a candidate that fits lost. For others, their failed checks say it."""
     mine, theirs = winner.entry, loser.entry
     if not loser.fits or not isinstance(theirs, Rule):
         return None
     if not isinstance(mine, Rule):
         return f"the request lacks what {mine.id} requires"
-    # The order is that of `Layered.rank`.
+    # The order of comparison is that of `Layered.rank`.
     if interface.layers.get(mine.id) != interface.layers.get(theirs.id):
         return f"{mine.id} stands in a later layer"
     if mine.priority != theirs.priority:
@@ -280,7 +280,7 @@ def _describe(contender: Contender) -> dict[str, Any]:
 
 
 def _limit(value: dict[str, Any]) -> dict[str, Any]:
-    """Texts and lists are cut shorter and shorter until all is small enough; a suggestion is whole or absent."""
+    """Shorten texts and lists until the JSON is small enough. The suggestion is complete or left out."""
     suggestion = value["suggestion"]
     for longest, several in ((400, 10), (150, 6), (80, 3)):
         cut = {**_cut(value, longest, several), "suggestion": suggestion}

@@ -1,4 +1,4 @@
-"""Names what usually is wrong: the classic mistakes of XS2A clients, each in one sentence."""
+"""Hints at typical mistakes of XS2A clients, in one sentence each."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class Hint:
 
 
 def hints(call: Call, interface: Interface, candidate: Candidate | None) -> list[Hint]:
-    """Hints about a request and the one that answers it, or that it was probably meant for."""
+    """Return hints about a request and the candidate that answers it, or that it was probably meant for."""
     every = [*_find_doubled(call, interface), *_consent(call, interface.things, candidate)]
     if candidate:
         every += [*_path(call, candidate), *_headers(call, interface, candidate), *_body(call, interface, candidate)]
@@ -98,12 +98,12 @@ def _constraints(candidate: Candidate, interface: Interface) -> Iterator[Constra
 
 
 def _headers_of(naming: Naming) -> list[RequestPart]:
-    """The headers that name such a thing."""
+    """Return the headers that name such a thing."""
     return [RequestPart("headers", place.name) for place in naming.sent if place.part == "headers"]
 
 
 def _consent(call: Call, things: Things, candidate: Candidate | None) -> Iterator[Hint]:
-    """A consent that the request names, wherever, and that is not there."""
+    """Yield a hint for a consent anywhere in the request that does not exist."""
     for id in things["consent"].ids(SentMessage(call.request, candidate.parameters if candidate else {})):
         with suppress(StoreUnavailable):
             if call.state.get("consents", id.lower()) is None:
@@ -138,14 +138,14 @@ _LONGEST_ID = 60
 
 @dataclass(frozen=True, slots=True)
 class RuleSuggestion:
-    """`yaml` is a whole cassette; its rule can also stand among others. `file` is where it could be saved."""
+    """`yaml` is a complete cassette, but its rule can also be added to another one. `file` is where to save it."""
 
     file: str
     yaml: str
 
 
 def suggest(interface: Interface, call: Call) -> RuleSuggestion | None:
-    """None for a path that is too long to be shown."""
+    """Return a suggestion, or None if the path is too long to be shown."""
     method, path = call.request.method, _rule_path(call.segments)
     if Pattern.parse(path).is_whole(_beginnings(interface)):
         path = _rule_path(split_target(call.request.target).segments)
@@ -159,20 +159,20 @@ def suggest(interface: Interface, call: Call) -> RuleSuggestion | None:
 
 
 def _rule_path(segments: tuple[str, ...]) -> str:
-    """Words only: what looks like a parameter is escaped."""
+    """Return the path of a rule without parameters: characters that would start one are escaped."""
     path = "/" + "/".join(quote(segment, safe="", errors="replace") for segment in segments)
-    # An empty segment at the end is one slash more than the trailing one that does not matter.
+    # A trailing slash does not matter, but an empty last segment is a second one.
     return f"{path}/" if segments and not segments[-1] else path
 
 
 def free_id(interface: Interface, id: str) -> str:
-    """The id, with a number if an operation or a rule has it."""
+    """Return the id, with a number if an operation or a rule already has it."""
     taken = {*interface.operations, *(rule.id for rule in interface.rules)}
     return next(name for name in chain([id], (f"{id}-{number}" for number in count(2))) if name not in taken)
 
 
 def _priority(interface: Interface, path: str) -> dict[str, int]:
-    """Never stronger than a rule for the same path that asks for more, or that one could not be reached any more."""
+    """Return a priority that is not above a rule for the same path with more conditions, which would be unreachable."""
     pattern = Pattern.parse(path)
     same = [rule.priority for rule in interface.rules if rule.pattern and rule.pattern.segments == pattern.segments]
     lowest = min(same, default=0)

@@ -1,4 +1,4 @@
-"""A request as JSON describes it: `{"method", "url", "headers", "body", "session"}`."""
+"""Reads a request described as JSON: `{"method", "url", "headers", "body", "session"}`."""
 
 import re
 from base64 import b64decode
@@ -17,10 +17,10 @@ _LOCAL = ("localhost", "127.0.0.1", "::1", "")
 
 
 def read(value: Mapping[str, Any], session: str | None = None) -> Request:
-    """The request as it would be sent, with nothing added to it.
+    """Return the request as it would be sent, without additions.
 
-    A URL of another host comes through the proxy, any other to the base URL. A body that is no text is sent as JSON.
-    `session` counts where the description names none. Raises Refused.
+    A URL of another host means the proxy, any other the base URL. A body that is not a text is sent as JSON. `session`
+    is the default if the description has none. Raises Refused.
     """
     method, session = value.get("method"), value.get("session", session)
     if not isinstance(method, str) or not _TOKEN.fullmatch(method):
@@ -43,7 +43,7 @@ def read(value: Mapping[str, Any], session: str | None = None) -> Request:
 
 
 def of(exchange: Journaled) -> Request:
-    """The request of an exchange, as it was sent."""
+    """Return the request of an exchange, as it was sent."""
     scheme, _, host = exchange.origin.partition("://")
     _, _, port = (exchange.headers.get("Host") or "").rpartition(":")
     return Request(
@@ -61,7 +61,7 @@ def of(exchange: Journaled) -> Request:
 
 
 def _url(url: Any) -> tuple[str, str, int | None, str]:
-    """Scheme, host, port and target."""
+    """Return scheme, host, port and target."""
     if isinstance(url, str):
         if url.startswith("/"):
             return "http", "", None, quote(url.partition("#")[0], safe=_AS_SENT)

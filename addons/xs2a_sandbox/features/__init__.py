@@ -1,5 +1,5 @@
-"""What the sandbox can do beyond answering like a bank: each folder is a feature, which the rest does not import.
+"""Features beyond answering like a bank. Each folder is a feature, which the rest of the package does not import.
 
-The module `feature` of each says, by the hooks of `plugins.py`, what it adds, and in `USES` which other features it
-imports. A feature that is not there, or cannot be imported, costs what it would have added.
+The module `feature` of each declares what it adds, with the hooks of `plugins.py`, and in `USES` the features that it
+imports. If a feature is missing or cannot be imported, only its additions are missing.
 """

@@ -1,4 +1,4 @@
-"""The content of a body: JSON, text, bytes or nothing, whatever its Content-Type says."""
+"""The content of a body: JSON, text, bytes or nothing, regardless of its Content-Type."""
 
 import json
 import zlib
@@ -17,14 +17,14 @@ _LONGEST_INT = 4000
 
 
 class Content(NamedTuple):
-    """`value` is the JSON with decimals as `Decimal`, the text, or the bytes."""
+    """`value` is the JSON with decimals as `Decimal`, or the text, or the bytes."""
 
     kind: Literal["json", "text", "bytes", "nothing"]
     value: Any = None
 
 
 def read(body: bytes) -> Content:
-    """Never raises. Of a member that is written twice the later counts."""
+    """Parse a body; never raises. If a member is repeated, the last one counts."""
     if not body:
         return Content("nothing")
     try:
@@ -36,7 +36,7 @@ def read(body: bytes) -> Content:
     except UnicodeDecodeError:
         return Content("bytes", body)
     try:
-        # Half a surrogate pair, a number of thousands of digits: JSON all the same.
+        # Lone surrogates and numbers of thousands of digits: still valid JSON.
         return Content("json", json.loads(text, parse_float=exact_number, parse_int=_integer, parse_constant=refuse))
     except (ValueError, RecursionError):
         return Content("text", text)
@@ -46,7 +46,7 @@ _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 
 
 def exact_number(text: str) -> Decimal | float:
-    """The number with its digits, unless its exponent has twenty of them."""
+    """Parse a number and keep its digits, unless the exponent is too large for Decimal."""
     try:
         return Decimal(text)
     except InvalidOperation:
@@ -58,12 +58,15 @@ def _integer(text: str) -> int | Decimal:
 
 
 def refuse(text: str) -> NoReturn:
-    """Raises ValueError for `NaN` and `Infinity`, which other readers take."""
+    """Raise ValueError for `NaN` and `Infinity`, which other parsers accept."""
     raise ValueError(f"{text} is no JSON")
 
 
 def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object. Raises ValueError where one occurs twice, as only one of them would be looked at."""
+    """Return the members of an object.
+
+    Raises ValueError if a member is repeated, because only one of the two would be checked.
+    """
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("a member occurs twice")
@@ -71,14 +74,14 @@ def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 LARGEST = 16 * 1024 * 1024
-"""Bytes that a body may grow to: what stops a gzip bomb."""
+"""The most bytes of a decoded body, as a protection against gzip bombs."""
 
 _WINDOW = 8 * 1024 * 1024
-"""Bytes of memory that a zstd body may ask for (RFC 9659)."""
+"""The most bytes of memory for decoding a zstd body (RFC 9659)."""
 
 
 def decode(headers: Headers, body: bytes) -> bytes | None:
-    """None where the encoding is not a known one, or the body is not what it says, or too large."""
+    """Decode a body. Returns None if the encoding is unknown, or the body is malformed or too large."""
     for encoding in reversed(_list(headers, "Content-Encoding")):
         if encoding in ("", "identity"):
             continue
@@ -90,7 +93,7 @@ def decode(headers: Headers, body: bytes) -> bytes | None:
 
 
 def restrict_encodings(headers: Headers) -> Headers:
-    """The same request, which asks for no encoding that is not known here."""
+    """Return the headers without unknown encodings in Accept-Encoding."""
     encodings = _list(headers, "Accept-Encoding")
     kept = [encoding for encoding in encodings if split_parameters(encoding)[0] in _READABLE]
     if kept == encodings:
@@ -104,7 +107,7 @@ def _list(headers: Headers, name: str) -> list[str]:
 
 
 def _inflate(body: bytes, window: int) -> bytes | None:
-    """A gzip body may be several, one after the other."""
+    """Decompress gzip, which may consist of several members, or zlib."""
     plain = b""
     while body:
         stream = zlib.decompressobj(window)
@@ -119,7 +122,7 @@ def _inflate(body: bytes, window: int) -> bytes | None:
 
 
 def _deflate(body: bytes) -> bytes | None:
-    """Some send it without its header."""
+    """Decompress deflate. Some senders omit the zlib header."""
     plain = _inflate(body, 15)
     return _inflate(body, -15) if plain is None else plain
 
@@ -144,7 +147,7 @@ def _zstd(body: bytes) -> bytes | None:
             plain = reader.read(LARGEST + 1)
         if len(plain) > LARGEST:
             return None
-        # That reader takes a frame that breaks off for one that ends.
+        # The other decoder accepts a truncated frame.
         while body:
             frame = engine.decompressobj()
             frame.decompress(body)

@@ -1,8 +1,8 @@
-"""Members of bodies that are no JSON: the fields of forms, the parts of multipart bodies, the elements of XML.
+"""The members of bodies that are not JSON: fields of forms, parts of multipart bodies, elements of XML.
 
-A place in them is written as in JSON: `/grant_type`, `/Document/CstmrCdtTrfInitn/PmtInf/Dbtr/Nm`. Elements have their
-names without namespaces, attributes an `@` before them: `/Document/Amt/@Ccy`. What occurs several times is a list: a
-number means one of them, as in `/Document/Stmt/Ntry/0/Amt`, and without a number all are meant.
+Their places are written as in JSON: `/grant_type`, `/Document/CstmrCdtTrfInitn/PmtInf/Dbtr/Nm`. Names of elements have
+no namespaces, attributes start with `@`: `/Document/Amt/@Ccy`. Repeated members form a list: a number selects one of
+them, as in `/Document/Stmt/Ntry/0/Amt`, and without a number all are meant.
 """
 
 import re
@@ -29,14 +29,14 @@ _BEGINNING_OF_JSON = (b"{", b"[")
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """`value` is its text, or of JSON in a part of a body any scalar; `below` are its members, in order, by name."""
+    """`value` is its text, or any scalar in a JSON part; `below` are its members by name, in order."""
 
     value: Any = ""
     below: Mapping[str, Sequence["Member"]] = field(default_factory=dict)
 
 
 def kind_of(media: str) -> Kind:
-    """The way in which a body of this media type is read; an unknown one, or none, is taken for JSON."""
+    """Return how a body of this media type is parsed. An unknown or missing type is parsed as JSON."""
     if media == FORM:
         return "form"
     if is_multipart(media):
@@ -47,8 +47,8 @@ def kind_of(media: str) -> Kind:
 
 
 def members(body: bytes, content_type: str | None) -> Member | None:
-    """None for a body that is JSON, or nothing that has members. Raises ValueError that says what is wrong."""
-    # Programs such as curl call JSON a form where nobody says what it is.
+    """Parse the body. Returns None if it is JSON or has no members. Raises ValueError with the mistake."""
+    # Programs such as curl declare JSON as a form if no type is given.
     read = None if body.lstrip()[:1] in _BEGINNING_OF_JSON else _READERS.get(kind_of(media_type(content_type)))
     try:
         return read(body) if read else None
@@ -57,7 +57,7 @@ def members(body: bytes, content_type: str | None) -> Member | None:
 
 
 def at(member: Member, steps: Sequence[str]) -> Iterator[Any]:
-    """All values there, in order."""
+    """Yield all values at this place, in order."""
     if not steps:
         yield member.value
         return
@@ -70,7 +70,7 @@ def at(member: Member, steps: Sequence[str]) -> Iterator[Any]:
 
 
 def leaves(member: Member, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The steps to each value, by which it alone is meant."""
+    """Yield each value with the steps that lead only to it."""
     if place and (member.value != "" or not member.below):
         yield place, member.value
     for name, occurrences in member.below.items():
@@ -113,7 +113,7 @@ def _element(element: "etree._Element") -> Member:
     below: defaultdict[str, list[Member]] = defaultdict(list)
     for name, text in element.attrib.items():
         below[f"@{local_name(str(name))}"].append(Member(str(text)))
-    # Comments and processing instructions have no text for a tag.
+    # The tag of comments and processing instructions is not a text.
     for child in (child for child in element if isinstance(child.tag, str)):
         below[local_name(child.tag)].append(_element(child))
     return Member((element.text or "").strip(), below)

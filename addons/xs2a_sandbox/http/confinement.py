@@ -1,6 +1,6 @@
-"""Pages of a bank or a cassette at the sandbox's base URL: browsers give them an origin of their own.
+"""Isolates pages of a bank or a cassette at the sandbox's base URL: browsers give them an opaque origin.
 
-Else their scripts would run as the console's, and could read and do all that whoever has signed in there can.
+Otherwise their scripts would have the console's origin, and all rights of a user who has signed in there.
 """
 
 from xs2a_sandbox.http.media_type import is_json, media_type
@@ -14,7 +14,7 @@ _AS_IT_SAYS = ("X-Content-Type-Options", "nosniff")
 
 
 def confine(response: Response) -> Response:
-    """The answer with a policy that takes the sandbox's origin from it, if a browser could show it as a page."""
+    """Add a policy that removes the sandbox's origin, if a browser could show the response as a page."""
     content_type = next((value for name, value in response.headers if name.lower() == "content-type"), None)
     if content_type is None and not response.body and response.rest is None:
         return response

@@ -1,4 +1,4 @@
-"""The header Digest (RFC 3230) with the algorithms that Berlin Group has, held against the body as it was received."""
+"""The header Digest (RFC 3230) with the Berlin Group's algorithms, compared with the body as it was received."""
 
 import binascii
 import hashlib
@@ -9,11 +9,11 @@ from xs2a_sandbox.http.reencoded_body import body_of
 
 _ALGORITHMS = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
 _LONGEST = 88
-"""The characters of a SHA-512 in base64."""
+"""The length of a SHA-512 in base64."""
 
 
 def mistake(values: Sequence[str], body: bytes) -> str | None:
-    """The mistake in what is sent as Digest, in words; None where every digest of a known algorithm is the body's."""
+    """Describe the mistake in the header, or return None if all digests with known algorithms match the body."""
     digests = [part.strip() for value in values for part in value.split(",")]
     pairs = [
         (name.strip(), text.strip()) for name, equals, text in (digest.partition("=") for digest in digests) if equals
@@ -25,7 +25,7 @@ def mistake(values: Sequence[str], body: bytes) -> str | None:
 
 
 def write(algorithm: str, body: bytes) -> str:
-    """The header for a body."""
+    """Return the value of the header for a body."""
     return f"{algorithm}={b64encode(_ALGORITHMS[algorithm.lower()](body).digest()).decode()}"
 
 

@@ -1,7 +1,6 @@
-"""Reads what an error says, in whatever form a bank has for errors: a code, a text, and the place that it is about.
+"""Reads the body of an error, in any of the forms that banks use: code, text, and the place of the mistake.
 
-Known are lists of messages, as banks' interfaces have them under names of their own, OAuth (RFC 6749, 5.2), and problem
-details (RFC 9457).
+It knows lists of messages, under any name, OAuth errors (RFC 6749, 5.2), and problem details (RFC 9457).
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,11 +9,11 @@ from typing import Any, NamedTuple
 _CODES = ("error", "code", "errorcode", "title")
 _TEXTS = ("message", "text", "errordescription", "detail", "errormessage")
 _MARK = "{sensitive} "
-"""Stands before texts that an app must not show."""
+"""Prefix of texts that an app must not show."""
 
 
 class ErrorMessage(NamedTuple):
-    """What is not there is empty."""
+    """Missing values are empty texts."""
 
     code: str
     text: str
@@ -22,9 +21,7 @@ class ErrorMessage(NamedTuple):
 
 
 def read_errors(body: Any) -> list[ErrorMessage]:
-    """The messages of the body of an error: those of the first list of such, else that of the body itself, else that of
-    a member of it.
-    """
+    """Return the messages in the body: those of the first list of messages, or of the body itself, or of a member."""
     if not isinstance(body, dict):
         return []
     lists = (value for value in body.values() if isinstance(value, list))

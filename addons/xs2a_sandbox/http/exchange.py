@@ -1,4 +1,4 @@
-"""One exchange, wherever it is from: asked of a bank, read from a recording, kept in the journal, compared."""
+"""One exchange from any source: with a bank, in a recording, in the journal, or in a comparison."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,12 +8,12 @@ from xs2a_sandbox.http.messages import Headers, Request, Response
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request and what came back. `time` is when it was sent.
+    """A request and its response. `time` is when the request was sent.
 
-    `bank` is the URL that it was sent to, as configured or else as the client named it; `target` is path and query
-    below that URL, as rules see them: `/v1/accounts?x=y`. Of a bank's answer the body is as it was before any
-    Content-Encoding. `cut`: of a body only the beginning is kept; `redactions` counts the values that were replaced or
-    left out. The answer stands here in its parts, as recordings of other programs hold some that no `Response` can be.
+    `bank` is the URL that it was sent to, as configured or else as the client wrote it; `target` is path and query
+    below that URL, as rules see them: `/v1/accounts?x=y`. The body of a bank's response is decoded. `cut` means that
+    only the beginning of a body is kept; `redactions` is the number of values that were replaced or left out. The
+    response is stored in parts, because recordings of other programs contain some that are not valid as a `Response`.
     """
 
     time: datetime
@@ -31,7 +31,7 @@ class Exchange:
 
     @staticmethod
     def of(request: Request, response: Response, bank: str, time: datetime, milliseconds: float) -> "Exchange":
-        """The two as one; it is `cut` where more of the answer is to come."""
+        """Make an exchange. It is `cut` if more of the response is to follow."""
         return Exchange(
             time=time,
             milliseconds=milliseconds,
@@ -48,5 +48,5 @@ class Exchange:
 
     @property
     def response(self) -> Response:
-        """Raises InvalidResponse for what no bank can have answered."""
+        """The response. Raises InvalidResponse if it is not valid HTTP."""
         return Response(self.status, self.answer_headers.pairs, self.answer_body)

@@ -1,7 +1,7 @@
-"""Exchanges with a real bank, as HAR 1.2 says them.
+"""Exchanges with a real bank as HAR 1.2.
 
-Beyond HAR 1.2, and therefore under names that begin with `_`: `_bank`, `_target`, `_cut` and `_redactions` of
-`Exchange`, and `_encoding` of a request's body, which HAR has for answers only.
+Additions to HAR 1.2 start with `_`: `_bank`, `_target`, `_cut` and `_redactions` of `Exchange`, and `_encoding` of a
+request's body, which HAR has only for responses.
 """
 
 import base64
@@ -21,7 +21,7 @@ _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 def log(entries: Iterable[Exchange] = (), comment: str = "") -> dict[str, Any]:
-    """A whole document: `{"log": {…}}`."""
+    """Return a complete document: `{"log": {…}}`."""
     creator = {"name": "xs2a-sandbox", "version": __version__}
     note = {"comment": comment} if comment else {}
     return {"log": {"version": "1.2", "creator": creator, **note, "entries": [to_har(entry) for entry in entries]}}
@@ -73,12 +73,12 @@ def to_har(entry: Exchange) -> dict[str, Any]:
 
 
 def from_har(har: Any) -> Exchange:
-    """Also what browsers and other proxies write. A bank that is not named is the origin of the URL.
+    """Parse an entry, also from browsers and other proxies. Without `_bank`, the bank is the origin of the URL.
 
-    An answer whose body was left out of the HAR is `cut`.
+    A response whose body is missing in the HAR is `cut`.
 
     Raises:
-        ValueError: naming the member that is missing or is something else.
+        ValueError: a member is missing or invalid; the text names it.
     """
     bank, target = _get(har, "_bank", str, ""), _get(har, "_target", str, "")
     if not (bank and target):
@@ -105,7 +105,7 @@ def from_har(har: Any) -> Exchange:
 
 
 def split_url(url: str) -> tuple[str, str]:
-    """`https://bank.example` and `/v1/accounts?x=y`. Raises ValueError."""
+    """Split a URL into `https://bank.example` and `/v1/accounts?x=y`. Raises ValueError."""
     parts = urlsplit(url)
     if not (parts.scheme and parts.netloc):
         raise ValueError(f"{url!r} is no absolute URL")
@@ -113,7 +113,7 @@ def split_url(url: str) -> tuple[str, str]:
 
 
 def duration(milliseconds: float | Decimal) -> float:
-    """0 where no time could have been that long, or short."""
+    """Return the duration as a float, or 0 if it is not a valid duration."""
     try:
         taken = float(milliseconds)
     except OverflowError:
@@ -137,7 +137,7 @@ _NUMBER = (int, float, Decimal)
 
 
 def _get(har: Any, place: str, kind: type | tuple[type, ...], default: Any = _NEEDED) -> Any:
-    """null counts as missing: some programs write every member they know."""
+    """Return a member. Null counts as missing, because some programs write every member they know."""
     value = har
     for name in place.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -157,7 +157,7 @@ def _headers(har: Any, place: str) -> Headers:
             name, value = _get(header, "name", str), _get(header, "value", str, "")
         except ValueError as error:
             raise ValueError(f"{place}[{number}]: {error}") from None
-        # HTTP/2 has parts of the request line among its headers.
+        # HTTP/2 has parts of the request line among the headers.
         if not name.startswith(":"):
             pairs.append((name, value))
     return Headers(pairs)
@@ -185,7 +185,7 @@ def _time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
         time = time if time.tzinfo else time.replace(tzinfo=UTC)
-        time.astimezone(UTC)  # in the year 1 or 9999 it may be none
+        time.astimezone(UTC)  # fails in the years 1 and 9999
     except (ValueError, OverflowError):
         raise ValueError(f"startedDateTime cannot be {text[:40]!r}; it is a time as in 2026-11-21T10:11:12Z") from None
     return time

@@ -1,15 +1,15 @@
-"""Header fields that don't count: the one list of them, by the reason why."""
+"""Header fields that are not part of the content: the only list of them, grouped by reason."""
 
 OURS = "x-sandbox-"
-"""Begins the fields between a client and the sandbox, which no bank sees and no recording has."""
+"""Prefix of fields between a client and the sandbox, which are not sent to banks and not recorded."""
 
 HOP_BY_HOP = frozenset(
     "connection http2-settings keep-alive proxy-connection te trailer transfer-encoding upgrade".split()
 )
-"""About one connection: whoever sends the message on leaves them out."""
+"""Fields about one connection. They are removed when a message is forwarded."""
 
 FRAMING = HOP_BY_HOP | {"content-length", "expect", "host"}
-"""How a message is sent, not what it says: whoever sends it anew says these anew."""
+"""Fields about the transfer, not the content. They are set again when a message is sent."""
 
 NOISE = frozenset(
     """
@@ -18,13 +18,13 @@ NOISE = frozenset(
     upgrade-insecure-requests user-agent vary via x-content-type-options x-frame-options x-powered-by x-xss-protection
     """.split()
 )
-"""About browsers, caches and makes of servers: they hold no person's data, and no app goes by them."""
+"""Fields about browsers, caches and server software. They contain no personal data, and apps do not depend on them."""
 
 _ONCE = frozenset(
-    # Only that one message was sent then, in that coding, signed over those bytes.
+    # Fields that belong to one message: its date, coding or signature.
     "content-digest content-encoding content-md5 date digest repr-digest signature signature-input"
     " tpp-signature-certificate x-request-id"
-    # It belongs to one client, or to one way through the network.
+    # Fields that belong to one client or to one network path.
     " alt-svc b3 correlation-id nel p3p report-to server-timing set-cookie set-cookie2 traceparent tracestate"
     " x-correlation-id x-correlationid x-runtime x-served-by x-span-id x-spanid x-timer x-trace-id x-traceid"
     " x-transaction-id x-transactionid".split()
@@ -38,6 +38,9 @@ _NEVER_COUNT = FRAMING | NOISE | _ONCE
 
 
 def counts(name: str) -> bool:
-    """True for a field of an answer that rules answer with, and that is compared: another answer has it as well."""
+    """Return whether rules answer with this response header and comparisons compare it.
+
+    Another response to the same request has it as well.
+    """
     name = name.lower()
     return name not in _NEVER_COUNT and not name.startswith(_ONCE_PREFIXES)

@@ -1,11 +1,11 @@
-"""Media types, and other words with parameters behind a semicolon, as header fields write them."""
+"""Media types and other words with parameters after a semicolon, as in header fields."""
 
 from collections.abc import Sequence
 from functools import lru_cache
 
 
 def split_parameters(text: str) -> tuple[str, dict[str, str]]:
-    """The word and its parameters, of `gzip;q=0.5` or `application/json; charset="utf-8"`; without quotes."""
+    """Split `gzip;q=0.5` or `application/json; charset="utf-8"` into the word and its parameters, without quotes."""
     word, *parameters = text.split(";")
     pairs = (parameter.partition("=") for parameter in parameters if parameter.strip())
     return word.strip().lower(), {name.strip().lower(): value.strip().strip('"') for name, _, value in pairs}
@@ -13,7 +13,7 @@ def split_parameters(text: str) -> tuple[str, dict[str, str]]:
 
 @lru_cache(64)
 def media_type(field: str | None) -> str:
-    """The type that a Content-Type names, without parameters and in lower case; empty where there is none."""
+    """Return the media type of a Content-Type, without parameters and in lower case; empty if there is none."""
     return (field or "").partition(";")[0].strip().lower()
 
 
@@ -22,15 +22,16 @@ def is_json(media: str) -> bool:
 
 
 def wishes(field: str) -> list[str]:
-    """The words of an Accept field, or one like it, as their weights order them; those of weight 0 are left out."""
+    """Return the words of an Accept field or a similar one by descending weight, without those of weight 0."""
     weights = _weights(field)
     return sorted((word for word, weight in weights.items() if weight > 0), key=lambda word: -weights[word])
 
 
 def choose_type(accept: str, offered: Sequence[str]) -> str | None:
-    """The media type that an Accept field likes best, the first of those offered where it likes several; or None.
+    """Return the media type that an Accept field prefers, or None. On a tie, the first one offered wins.
 
-    Of what fits a type the most specific counts (RFC 9110, 12.5.1): `*/*` takes in none that has a weight of its own.
+    For each type the most specific range counts (RFC 9110, 12.5.1): `*/*` does not cover types with a weight of their
+    own.
     """
     weights = _weights(accept)
     types = list(weights)
@@ -44,7 +45,7 @@ def choose_type(accept: str, offered: Sequence[str]) -> str | None:
 
 
 def _weights(field: str) -> dict[str, float]:
-    """The words of the field, in its order, each with its weight; one that cannot be read is 0."""
+    """Return the words of the field in order, with their weights; an unreadable weight is 0."""
     weights: dict[str, float] = {}
     for wish in field.split(","):
         word, parameters = split_parameters(wish)

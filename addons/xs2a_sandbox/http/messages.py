@@ -1,4 +1,4 @@
-"""One request in, one response out: what every door translates from and to."""
+"""Requests and responses, the form into which every door translates."""
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
@@ -29,16 +29,16 @@ _encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_as_plain).enco
 
 
 def is_field_value(text: str) -> bool:
-    """True if a header field can hold this text without breaking the message."""
+    """Return whether a header field can hold this text without breaking the message."""
     if text.isascii():
         return text.isprintable() or not _UNSAFE.search(text)
     return max(text) <= "\xff" and not _UNSAFE.search(text)
 
 
 class Headers:
-    """Header fields in the order received; names compare without case.
+    """Header fields in the order received. Names are case-insensitive.
 
-    `first` has the first value sent under each name, which it has in lower case.
+    `first` maps each name in lower case to the first value sent.
     """
 
     __slots__ = ("first", "pairs")
@@ -69,7 +69,7 @@ class Headers:
 
 
 def header_mistake(headers: Headers) -> str | None:
-    """The mistake in headers that no server library refuses, but no bank would take."""
+    """Describe header values that server libraries accept, but no bank would."""
     if not is_field_value("".join(chain.from_iterable(headers.pairs))):
         for name, value in headers:
             if not is_field_value(value):
@@ -81,10 +81,10 @@ def header_mistake(headers: Headers) -> str | None:
 class Request:
     """A client's request.
 
-    `target` is the origin form as received (`/v1/accounts?page=2`), percent-encoding untouched;
-    `host` and `port` are what was asked for, the port None where none was named; `tunnel` is where the CONNECT leads
-    that the request came through; `user` the proxy user name, if any; `certificates` are those that the client has
-    shown, in DER, its own first; None where it came by a way on which nobody can show any.
+    `target` is the origin form as received (`/v1/accounts?page=2`), with its percent-encoding; `host` and `port` are
+    those requested; the port is None if none was given; `tunnel` is the target of the CONNECT that the request came
+    through; `user` is the proxy user name, if any; `certificates` are those that the client has shown, in DER, its own
+    first; None if the connection has no client certificates.
     """
 
     method: str
@@ -101,7 +101,7 @@ class Request:
 
     @property
     def url(self) -> str:
-        """Returns the URL of the request, as its client writes it."""
+        """The URL of the request, as its client writes it."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = f":{self.port}" if self.port else ""
         return f"{self.scheme}://{host}{port}{self.target}"
@@ -109,13 +109,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The answer that goes back. It refuses to be invalid HTTP.
+    """A response. It cannot be invalid HTTP.
 
-    `fault` names what the door does to the connection instead of, or while, sending it. `rest` is what follows `body`
-    of an answer that is too large to be held; whoever does not read it to its end closes it (`aclose`).
+    `fault` names what the door does to the connection instead of sending it, or while sending it. `rest` follows `body`
+    in a response that is too large for memory; it must be read to its end or closed (`aclose`).
 
     Raises:
-        InvalidResponse: a status outside 200-599, a header that would split the message, a body where none may be.
+        InvalidResponse: a status outside 200-599, a header that would split the message, a body where none is allowed.
     """
 
     status: int = 200
@@ -146,17 +146,17 @@ class Response:
 
 @lru_cache(512)
 def _no_token(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names that are no header names. Few answers differ in the names of their headers."""
+    """Return the invalid header names. Cached, because few responses differ in the names of their headers."""
     return tuple(name for name in names if not TOKEN.fullmatch(name))
 
 
 def redirect(url: str, *headers: tuple[str, str]) -> Response:
-    """Sends a browser on, with GET whatever it came with. `url` is ASCII."""
+    """Redirect a browser with GET, whatever its request was. `url` is ASCII."""
     return Response(303, (("Location", url), *headers))
 
 
 def html(text: str, status: int = 200, *headers: tuple[str, str]) -> Response:
-    """A page of the sandbox itself, which no other page shows within itself."""
+    """Return a page of the sandbox itself, which cannot be embedded in other pages."""
     page = Response(status, (("Content-Type", "text/html; charset=utf-8"), *headers), text.encode())
     return page.with_headers(("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"))
 
@@ -165,20 +165,20 @@ NOT_KEPT = (("Cache-Control", "no-store"),)
 
 
 def json_answer(value: Any, status: int = 200, *headers: tuple[str, str]) -> Response:
-    """JSON of the sandbox itself, which no cache keeps."""
+    """Return JSON of the sandbox itself, which must not be cached."""
     return Response(status, (("Content-Type", "application/json"), *headers, *NOT_KEPT), to_json(value))
 
 
 def to_json(value: Any) -> bytes:
-    """JSON as UTF-8; decimals keep their digits."""
+    """Encode a value as JSON in UTF-8. Decimals keep their digits."""
     return _encode(value)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnRefusal(Response):
-    """An answer of the sandbox itself, which a bank says in the form of its own errors.
+    """A response of the sandbox itself, which a bank can rewrite in the form of its own errors.
 
-    With `error` it is one of the errors of a dialect's table, which has its own words for it.
+    With `error` it is one of the errors in a dialect's table, which has its own text for it.
     """
 
     code: str = ""
@@ -188,7 +188,7 @@ class OwnRefusal(Response):
 
 
 def refusal(status: int, code: str, number: str, text: str, *headers: tuple[str, str]) -> OwnRefusal:
-    """Makes an answer of the sandbox itself, in the shape of spec 7."""
+    """Make a response of the sandbox itself, in the form of spec 7."""
     message = {"category": "ERROR", "code": code, "path": None, "text": f"{{sensitive}} {number}: {text}"}
     content = to_json({"tppMessages": [message], "_links": None})
     return OwnRefusal(status, (("Content-Type", "application/json"), *headers), content, None, None, code, number, text)

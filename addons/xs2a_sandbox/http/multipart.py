@@ -1,4 +1,4 @@
-"""The parts of a multipart body, with their names."""
+"""Splits multipart bodies into parts with names."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,17 @@ from xs2a_sandbox.http.media_type import media_type
 _FIRST_LINE = re.compile(rb"(?:\A|\r?\n)--([^\r\n]{1,70}?)[ \t]*\r?\n")
 _BOUNDARY = re.compile(r"""\s*;\s*boundary\s*=\s*(?:"[^"]*"|[^;\s]*)""", re.IGNORECASE)
 BOUNDARY = "boundary-of-the-recording"
-"""Stands in recordings for the one that was made up for each body."""
+"""Replaces the boundary in recordings, because clients generate a new one for each body."""
 
 _MOST = 1000
-"""Parts of one body."""
+"""The most parts in a body."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyPart:
-    """`name` is that of a form's field, or else its number; `kind` its Content-Type, empty where it has none.
+    """`name` is the name of a form field, or the part's number; `kind` is its Content-Type, empty if it has none.
 
-    `content` is without its Content-Transfer-Encoding, `disposition` the field that says what the part is there for.
+    `content` is decoded; `disposition` is the value of its Content-Disposition.
     """
 
     name: str
@@ -41,14 +41,14 @@ def is_multipart(media: str) -> bool:
 
 
 def without_boundary(field: str) -> str:
-    """A Content-Type without the boundary, which a client makes up for each multipart body."""
+    """Return a Content-Type without the boundary, which clients generate for each multipart body."""
     return _BOUNDARY.sub("", field, count=1) if is_multipart(media_type(field)) else field
 
 
 def parts(body: bytes) -> tuple[BodyPart, ...]:
-    """Raises ValueError that says what is wrong. The boundary is the one that the body begins with."""
+    """Split a body at the boundary with which it begins. Raises ValueError with the mistake."""
     first = _FIRST_LINE.search(body)
-    # RFC 2046: what ends in front of its last boundary has been cut.
+    # RFC 2046: a body without its last boundary is truncated.
     if first is None or b"--" + first[1] + b"--" not in body:
         raise ValueError("the body must be multipart: it does not begin and end with a boundary")
     head = b'Content-Type: multipart/form-data; boundary="' + first[1].replace(b'"', b"") + b'"\r\n\r\n'
@@ -66,7 +66,7 @@ def _parts(messages: Sequence[Message]) -> Iterator[BodyPart]:
     for number, message in enumerate(messages):
         name = message.get_param("name", header="content-disposition")
         content = message.get_payload(decode=True)
-        if not isinstance(content, bytes):  # a multipart in it, which is left as it is
+        if not isinstance(content, bytes):  # a nested multipart, which is left as it is
             content = message.as_bytes()
         kind = str(message.get("content-type", ""))
         disposition = str(message.get("content-disposition", ""))
@@ -74,12 +74,12 @@ def _parts(messages: Sequence[Message]) -> Iterator[BodyPart]:
 
 
 def with_boundary(field: str, boundary: str) -> str:
-    """The Content-Type of a multipart body with this boundary; any other one as it is."""
+    """Return the Content-Type of a multipart body with this boundary; other types are returned as they are."""
     return f"{without_boundary(field)}; boundary={boundary}" if is_multipart(media_type(field)) else field
 
 
 def join(parts: Sequence[BodyPart], boundary: str) -> bytes:
-    """The body of these parts. Raises ValueError where one of them holds the boundary."""
+    """Return the body of these parts. Raises ValueError if one of them contains the boundary."""
     delimiter = b"--" + boundary.encode()
     pieces = []
     for part in parts:

@@ -1,4 +1,4 @@
-"""Scheme, host and port, as one thing to compare: where a request is meant to go, and where a web page comes from."""
+"""Scheme, host and port as one value, to compare targets of requests and origins of web pages."""
 
 import re
 from contextlib import suppress
@@ -9,14 +9,14 @@ from typing import NamedTuple
 from xs2a_sandbox.http.messages import Headers, Request
 
 PORTS = {"http": 80, "https": 443}
-"""By scheme, the port that no port means."""
+"""The default port of each scheme."""
 
 _AUTHORITY = re.compile(r"([^\x00-\x20\x7f/?#\\@:\[\]<>\"^`{|}]+|\[[0-9A-Fa-f:.]+\])(?::(\d{0,5}))?", re.ASCII)
 _URL = re.compile(r"(https?)://([^/?#\\]*)(?:[/?#].*)?", re.IGNORECASE | re.DOTALL)
 
 
 class Origin(NamedTuple):
-    """`host` is in lower case and without brackets, `port` the scheme's own where none was written."""
+    """`host` is in lower case and without brackets; `port` is the scheme's default if none was given."""
 
     scheme: str
     host: str
@@ -24,7 +24,7 @@ class Origin(NamedTuple):
 
     @classmethod
     def of(cls, scheme: str, authority: str) -> "Origin | None":
-        """None for what is no authority, such as one with a user in it."""
+        """Return the origin, or None if the text is not an authority, for example because it contains a user."""
         scheme = scheme.lower()
         host, port = split_authority(authority) or ("", None)
         port = PORTS.get(scheme) if port is None else port
@@ -32,12 +32,12 @@ class Origin(NamedTuple):
 
     @classmethod
     def parse(cls, url: str) -> "Origin | None":
-        """The origin of an absolute URL; None for anything else."""
+        """Return the origin of an absolute URL, or None for anything else."""
         match = _URL.fullmatch(url)
         return cls.of(match[1], match[2]) if match else None
 
     def fits(self, entry: str) -> bool:
-        """True if an entry of `hosts` names it; one without a port stands for the scheme's own."""
+        """Return whether it matches an entry of `hosts`. An entry without a port means the scheme's default."""
         host, port = _of_entry(entry)
         return (host, PORTS[self.scheme] if port is None else port) == (self.host, self.port)
 
@@ -48,7 +48,7 @@ class Origin(NamedTuple):
 
 @lru_cache(64)
 def split_authority(text: str) -> tuple[str, int | None] | None:
-    """Host and port of `bank.example:8443`; None for what is no authority."""
+    """Return host and port of `bank.example:8443`, or None if the text is not an authority."""
     match = _AUTHORITY.fullmatch(text)
     if not match or (match[2] and not 0 < int(match[2]) < 65536):
         return None
@@ -62,40 +62,40 @@ def split_authority(text: str) -> tuple[str, int | None] | None:
 
 
 def host_of(entry: str) -> str:
-    """The name in an entry of `hosts`."""
+    """Return the host in an entry of `hosts`."""
     return _of_entry(entry)[0]
 
 
 def _of_entry(entry: str) -> tuple[str, int | None]:
-    """An IPv6 address without a port stands there without brackets."""
+    """Return host and port of an entry. Without a port, an IPv6 address has no brackets."""
     return split_authority(entry) or (entry, None)
 
 
 def destinations(request: Request) -> frozenset[Origin | None]:
-    """All that a request names as where it is to go: one, if its client is consistent. None for what is no authority.
+    """Return all origins that a request names as its target. A consistent client names one; None is an invalid one.
 
-    The host that was asked for, every `Host` header, and the address that the client's tunnel leads to.
+    They come from the requested host, every `Host` header, and the target of the client's tunnel.
     """
     origins = {Origin.of(request.scheme, authority) for authority in request.headers.all("Host")}
     if request.tunnel:
         origins.add(Origin.of(request.scheme, request.tunnel))
     host = f"[{request.host}]" if ":" in request.host else request.host
     target = Origin.of(request.scheme, host if request.port is None else f"{host}:{request.port}")
-    # Without a port of its own it is the one of that `Host`.
+    # If it has no port of its own, it has the port of that `Host`.
     if request.port is not None or not any(origin and target and origin.host == target.host for origin in origins):
         origins.add(target)
     return frozenset(origins)
 
 
 def hostname(authority: str) -> str:
-    """`Bank.example:443` to `bank.example`, `[::1]:443` to `::1`."""
+    """Return the host: `Bank.example:443` gives `bank.example`, `[::1]:443` gives `::1`."""
     if authority.startswith("["):
         return authority[1:].partition("]")[0]
     return authority.partition(":")[0].lower()
 
 
 def host_and_port(authority: str, headers: Headers) -> tuple[str, int | None]:
-    """Host and port that a request names: in its authority, else in its `Host` header. Without port None."""
+    """Return host and port of a request: from its authority, or else from its `Host` header. The port may be None."""
     return _host_and_port(authority or headers.first.get("host", ""))
 
 
@@ -105,7 +105,7 @@ def _host_and_port(authority: str) -> tuple[str, int | None]:
 
 
 def make_reachable(host: str) -> str:
-    """The address that can be typed: a door that listens on all interfaces is also on loopback."""
+    """Return an address that a client can use: a door on all interfaces is also on loopback."""
     return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)
 
 
@@ -114,12 +114,12 @@ def address(host: str, port: int) -> str:
 
 
 def is_local(host: str) -> bool:
-    """True if only this machine reaches what listens there."""
+    """Return whether only this machine can reach the address."""
     with suppress(ValueError):
         return ip_address(host).is_loopback
     return host.lower() == "localhost"
 
 
 def url(scheme: str, host: str, port: int) -> str:
-    """The URL of what listens there, as it can be typed."""
+    """Return the URL of a listening address, as a client can use it."""
     return f"{scheme}://{address(make_reachable(host), port)}"

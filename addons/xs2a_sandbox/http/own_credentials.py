@@ -1,4 +1,4 @@
-"""What authenticates to the sandbox itself: it never leaves it, and nobody else sets it."""
+"""The credentials for the sandbox itself. They are never sent to banks, and no other response may set them."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,7 +11,7 @@ COOKIE = "xs2a-console"
 
 
 def console_cookies(headers: Headers) -> list[str]:
-    """The values of the console's cookie that a request brings."""
+    """Return the values of the console's cookie in a request."""
     values = []
     for header in headers.all("Cookie"):
         for pair in header.split(";"):
@@ -22,7 +22,7 @@ def console_cookies(headers: Headers) -> list[str]:
 
 
 def without_own_credentials(request: Request) -> Request:
-    """The request as others may see it: without the console's cookie, and without the address of a page of ours."""
+    """Return the request as others may see it: without the console's cookie, and without a Referer to our own pages."""
     first = request.headers.first
     if COOKIE not in first.get("cookie", "") and "referer" not in first and len(first) == len(request.headers.pairs):
         return request
@@ -43,5 +43,5 @@ def _drop_own(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
 
 
 def sets_console_cookie(name: str, value: str) -> bool:
-    """Whether a field of an answer sets the console's cookie, which only the console may do."""
+    """Return whether a response header sets the console's cookie, which only the console may do."""
     return name.lower() == "set-cookie" and value.partition("=")[0].strip() == COOKIE

@@ -1,4 +1,4 @@
-"""The sandbox's own paths, `/_sandbox/…`: nothing below them is ever a bank's."""
+"""The sandbox's own paths, `/_sandbox/…`. Paths below them are never sent to a bank."""
 
 import re
 import unicodedata
@@ -19,7 +19,7 @@ _MISSPELT = "nothing below /_sandbox goes to a bank, and the sandbox has no such
 
 
 def is_own(target: str) -> bool:
-    """True if somebody could read the target as one below `/_sandbox`: under any prefix, however it is written."""
+    """Return whether any program could read the target as one below `/_sandbox`, with any prefix or encoding."""
     path = target.partition("?")[0]
     for _ in range(_DECODINGS):
         if any(_normalise(segment) == ROOT for segment in _BETWEEN.split(path)):
@@ -28,15 +28,15 @@ def is_own(target: str) -> bool:
         if decoded == path:
             return False
         path = decoded
-    # Nobody encodes a path that often who has nothing to hide.
+    # Only an attacker encodes a path that often.
     return True
 
 
 def _normalise(segment: str) -> str:
-    """The text without parameters and blanks, and in the form in which letters compare."""
+    """Return the segment without parameters and blanks, in a form for comparison."""
     return unicodedata.normalize("NFKC", _AROUND.sub("", segment.partition(";")[0])).casefold()
 
 
 def hint(request: Request) -> str:
-    """A hint for whoever asks for one that there is not, or not at this door."""
+    """Return a hint for a request to an own path that does not exist, or not at this door."""
     return _PROXIED if request.door in ("proxy", "tls") else _MISSPELT

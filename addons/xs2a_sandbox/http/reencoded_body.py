@@ -1,4 +1,4 @@
-"""A body as it may have been when a client made its digest: before some library wrote it anew."""
+"""Guesses the body from which a client made its digest, before a library encoded it again."""
 
 import hashlib
 import json
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 def other_bodies(body: bytes) -> Iterator[tuple[str, bytes]]:
-    """The body as libraries write it anew, each with what is otherwise about it."""
+    """Yield the encodings that libraries produce from the body, each with the difference in words."""
     if body:
         yield "an empty body", b""
     else:
@@ -44,7 +44,7 @@ def other_bodies(body: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def body_of(digest: bytes, body: bytes) -> str | None:
-    """Names the one that has this digest, in words."""
+    """Return the difference in words of the encoding that has this digest, or None."""
     for words, other in other_bodies(body):
         if digest in (hashlib.sha256(other).digest(), hashlib.sha512(other).digest()):
             return words

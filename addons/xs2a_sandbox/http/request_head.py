@@ -1,4 +1,4 @@
-"""What the head of a request must not say, because two programs could read such a request differently."""
+"""Rejects request headers that two programs could read differently."""
 
 import re
 from functools import lru_cache
@@ -8,12 +8,12 @@ from xs2a_sandbox.http.origin import split_authority
 
 _DISGUISED = re.compile(r"[^a-z]*(transfer[^a-z]*encoding|content[^a-z]*length)[^a-z]*")
 _DIGITS = 18
-"""Digits of the longest length that every program can count."""
+"""The most digits of a length that every program can read."""
 _FRAMING = frozenset({"transfer-encoding", "content-length"})
 
 
 def mistake(headers: Headers, version: str) -> str | None:
-    """Return what is wrong with the headers of a request of HTTP `version`, without quoting them."""
+    """Describe what is wrong with the headers of a request in this HTTP `version`, without quoting them."""
     first = headers.first
     host = first.get("host")
     if host is None:

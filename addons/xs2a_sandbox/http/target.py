@@ -1,4 +1,4 @@
-"""Paths with parameters, as cassettes write them, and targets taken apart to fit them."""
+"""Splits request targets so that they can be matched with the paths of cassettes."""
 
 import re
 from typing import NamedTuple
@@ -10,7 +10,7 @@ _WORD = re.compile(r"[a-z]{1,20}(-[a-z]{1,20})*|v[0-9.]{1,6}")
 
 
 class Target(NamedTuple):
-    """A request target taken apart: percent-decoded once per segment, the trailing slash gone."""
+    """A split request target: each segment is percent-decoded once, without the trailing slash."""
 
     segments: tuple[str, ...]
     query: tuple[tuple[str, str], ...]
@@ -24,7 +24,7 @@ def split_target(target: str) -> Target:
 
 
 def cut_target(target: str, count: int) -> tuple[str, str]:
-    """Path and query where the last `count` segments begin, and what stands before them; as they were sent."""
+    """Return path and query from the last `count` segments on, and what comes before them, both as they were sent."""
     path, mark, query = target.partition("?")
     parts = path.removeprefix("/").split("/")
     skipped = len(_split(path)) - count
@@ -32,13 +32,13 @@ def cut_target(target: str, count: int) -> tuple[str, str]:
 
 
 def outline(target: str) -> str:
-    """A path for logs of failures: words stay, what may be an identifier or a secret becomes `…`, no query."""
+    """Return a path for logs of failures: words are kept, possible identifiers and secrets become `…`, no query."""
     parts = target.partition("?")[0].split("/")
     return "/".join(part if not part or _WORD.fullmatch(part) else "…" for part in parts)
 
 
 def client_url(request: Request, count: int) -> str:
-    """The part of the client's URL in front of the last `count` segments: `http://127.0.0.1:8081/s/mine`."""
+    """Return the client's URL before the last `count` segments: `http://127.0.0.1:8081/s/mine`."""
     before, _ = cut_target(request.target, count)
     return f"{request.scheme}://{request.headers.get('Host') or request.host}{before}"
 

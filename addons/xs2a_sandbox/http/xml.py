@@ -1,4 +1,4 @@
-"""XML read so that it can do no harm: nothing is fetched, no entity is put in, and it is not nested without end."""
+"""Parses XML safely: nothing is fetched, entities are not expanded, and nesting is limited."""
 
 from typing import TYPE_CHECKING
 
@@ -7,16 +7,16 @@ if TYPE_CHECKING:
 
 
 def is_xml(media: str) -> bool:
-    """True for types of XML, without pages of the web."""
+    """Return whether a media type is XML, except for XHTML pages."""
     return media.endswith(("/xml", "+xml")) and media != "application/xhtml+xml"
 
 
 def parse_xml(body: bytes) -> "etree._ElementTree":
-    """Raises ValueError that says what is wrong. A document with a type, where entities are declared, is refused."""
-    # Read when there is XML: most banks have none, and it takes a while and 6 MiB.
+    """Parse XML. Raises ValueError with the mistake, also for a document type, where entities are declared."""
+    # Imported only for XML, because most banks do not use it and the import is slow and takes 6 MiB.
     from lxml import etree
 
-    # libxml2 itself refuses what is nested deeper than 256, and what grows by its entities.
+    # libxml2 limits nesting to 256 levels, and the growth by entities.
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
         tree = etree.ElementTree(etree.fromstring(body, parser))
@@ -28,5 +28,5 @@ def parse_xml(body: bytes) -> "etree._ElementTree":
 
 
 def local_name(tag: str) -> str:
-    """The name of an element or an attribute without its namespace."""
+    """Return the name of an element or an attribute without its namespace."""
     return tag.rpartition("}")[2]

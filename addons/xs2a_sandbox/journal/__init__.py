@@ -1,1 +1,1 @@
-"""Keeps the last exchanges, asserts over them, and writes each as a line of log."""
+"""Keeps the last exchanges, checks assertions on them, and logs each on one line."""

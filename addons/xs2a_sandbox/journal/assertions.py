@@ -1,4 +1,4 @@
-"""Looks for exchanges in the journal: whether they are there often enough, and which came nearest if not."""
+"""Searches the journal for exchanges: whether they occur often enough, and which are most similar if not."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -18,7 +18,10 @@ _LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One filter of the journal: what its value is, and what the command says of it; without `help` it has none."""
+    """A filter of the journal: the type of its value, and its help on the command line.
+
+    Without `help` it is not there.
+    """
 
     name: str
     kind: Literal["text", "number", "texts", "json"]
@@ -32,10 +35,11 @@ def _filter(kind: str, metavar: str = "", help: str = "") -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """All that is given must fit. `path` may hold `*`, which stands for anything; before a `/v1/` anything may stand.
+    """A search for exchanges: all given values must match.
 
-    `headers` and `query` are equal values by name; `body` is JSON that the request's has to contain. Its fields are the
-    filters that there are: see `FILTERS`.
+    `path` may contain `*` for any text; paths from `/v1/` on also match with any prefix. `headers` and `query` are
+    values by name that must be equal; `body` is JSON that the request's body must contain. The fields are the available
+    filters: see `FILTERS`.
     """
 
     session: str | None = _filter("text")
@@ -52,7 +56,10 @@ class Search:
     body: Any = field(default=None, metadata={"kind": "json"})
 
     def differences(self, entry: Journaled) -> list[tuple[str, str]]:
-        """The places where it differs, and how in words; nothing where it fits."""
+        """Return the places where the exchange does not match, each with the difference in words.
+
+        Empty if it matches.
+        """
         differences = []
         for name in ("session", "method", "status", "source", "rule"):
             expected, value = getattr(self, name), getattr(entry, name)
@@ -90,7 +97,7 @@ class Search:
 
 
 def _holds(entry: Journaled, text: str) -> bool:
-    """Tells if the text is anywhere in the exchange, in capitals or small letters."""
+    """Return whether the text is anywhere in the exchange, ignoring case."""
     text = text.lower()
     texts = (entry.target, entry.rule or "", entry.reason or "", *chain(*entry.headers, *entry.answer_headers))
     body = text.encode()
@@ -106,7 +113,7 @@ FILTERS = tuple(Filter(field.name, **field.metadata) for field in fields(Search)
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """A count that is expected; `most` None is any number from `least` on."""
+    """An expected number of exchanges. If `most` is None, any number from `least` on."""
 
     least: int = 1
     most: int | None = None
@@ -124,7 +131,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`fitting` are those that were looked for, `nearest` those that differ least, each with its differences."""
+    """`fitting` are the exchanges that match, `nearest` the most similar others, each with its differences."""
 
     search: Search
     times: Times
@@ -160,7 +167,7 @@ def select(entries: Iterable[Journaled], search: Search) -> list[Journaled]:
 
 
 def list_entries(entries: Sequence[Journaled], most: int = _SHOWN) -> list[str]:
-    """The last ones, a line each; below it what an error says, and what an unmatched one came nearest to."""
+    """Return a line for each of the last exchanges, followed by the texts of an error and the nearest rules."""
     left_out = len(entries) - most
     lines = [f"  … and {left_out} before"] if left_out > 0 else []
     for entry in entries[-most:]:
@@ -176,7 +183,7 @@ def line(entry: Journaled) -> str:
 
 
 def describe_nearest(entry: Journaled) -> list[str]:
-    """The sandbox's own words on an unmatched request; none where it has said nothing."""
+    """Return the sandbox's explanation of an unmatched request, or an empty list if there is none."""
     match _diagnosis(entry):
         case {"message": str(message)}:
             return [message, *candidates(entry)]
@@ -184,7 +191,7 @@ def describe_nearest(entry: Journaled) -> list[str]:
 
 
 def candidates(entry: Journaled) -> list[str]:
-    """The rules and operations that an unmatched request came nearest to; nothing of what was sent."""
+    """Return the rules and operations nearest to an unmatched request, without anything that was sent."""
     match _diagnosis(entry):
         case {"nearest": [*nearest]}:
             return [_candidate(candidate) for candidate in nearest if isinstance(candidate, dict)]
@@ -192,7 +199,7 @@ def candidates(entry: Journaled) -> list[str]:
 
 
 def messages(answer: Any) -> list[str]:
-    """The texts of an error's messages, whatever its form."""
+    """Return the texts in an error, in any form of errors."""
     return [_shorten(error.text) for error in read_errors(answer) if error.text]
 
 

@@ -1,7 +1,7 @@
-"""How an exchange is shown on this machine, in the log and in the journal.
+"""Redacts exchanges for the log and the journal on this machine.
 
-Where a real bank or a recording had a part in it, it is shown as a recording would hold it. All others hold test data
-and what somebody typed here, perhaps by mistake: they are shown as they were, without secrets.
+Exchanges with a real bank or a recording are redacted as in a recording. All others contain test data and what users
+typed, perhaps by mistake: they are shown unchanged, but without secrets.
 """
 
 import re
@@ -21,15 +21,16 @@ from xs2a_sandbox.state.session import PREFIX
 
 _SESSION = re.compile(rf"/{PREFIX}/[A-Za-z0-9._-]{{1,64}}(?=/|$)")
 _MARKED = re.compile(r"@|[A-Za-z]{2}\d\d[ \-\u00a0\u202f]?[A-Za-z0-9]{4}|\d(?:[ \-\u00a0\u202f]?\d){11}|eyJ", re.ASCII)
-"""Marks that any account, card, e-mail address and token has in it."""
+"""Patterns that occur in every account number, card number, e-mail address and token."""
 _ID = re.compile(r"(?<=/)[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?=/|$)")
-"""A UUID in a path, which stays whatever it holds; half of them have one of the marks."""
+"""A UUID in a path, which is never redacted. Half of all UUIDs match one of the patterns above."""
 _TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{6}[A-Za-z0-9_.-]*", re.ASCII)
 
 
 class Typed(ValueRedactor):
-    """Leaves what somebody typed. Secrets are dropped; accounts, cards and e-mail addresses that are none of the test
-    data's, and so could be somebody's, get pseudonyms."""
+    """Redacts typed text: secrets are removed; account numbers, card numbers and e-mail addresses that are not test
+    data, and so may be real, become pseudonyms.
+    """
 
     def by_name(self, name: str, text: str, depth: int) -> str:
         return self.value(text, depth)
@@ -69,7 +70,7 @@ class Typed(ValueRedactor):
 
 
 class TypedRedactor(Redactor):
-    """Redacts what somebody typed; of a header field that opens something it shows that it was there."""
+    """Redacts what users typed. Headers with credentials are shown without their values."""
 
     censor = Typed
     readable = True
@@ -86,19 +87,19 @@ class TypedRedactor(Redactor):
 
 
 class Display:
-    """`personal` and `typed` make what redacts exchanges of the one kind and of the other, when it is first needed."""
+    """`personal` and `typed` create the redactors for the two kinds of exchanges, at first use."""
 
     def __init__(self, personal: Callable[[], Redactor], typed: Callable[[], Redactor]) -> None:
         self.use(personal, typed)
 
     def use(self, personal: Callable[[], Redactor] | None, typed: Callable[[], Redactor]) -> None:
-        """Redacts by these from the next exchange on; None keeps the one that is there."""
+        """Use these redactors from the next exchange on. None keeps the current one."""
         if personal:
             self._personal = cache(personal)
         self._typed = cache(typed)
 
     def path(self, path: str, personal: bool) -> str:
-        """The path without query."""
+        """Return the path, redacted and without the query."""
         path = path.partition("?")[0]
         if not personal:
             return self._typed().target(path) if _MARKED.search(unquote(_ID.sub("", path))) else path
@@ -106,11 +107,11 @@ class Display:
         return session + self._personal().target(path)
 
     def text(self, text: str, personal: bool) -> str:
-        """A reason, or what an exception says."""
+        """Return the text of a reason or an exception, redacted."""
         return (self._personal() if personal else self._typed()).text(text)
 
     def answer(self, response: Response) -> Response:
-        """An answer of a real bank, whose texts may quote anybody."""
+        """Return the answer of a real bank, whose texts may contain personal data, redacted."""
         return self._personal().answer(response)
 
     def entry[E: Exchange](self, entry: E, personal: bool) -> E:
@@ -127,11 +128,11 @@ class Display:
 
 
 def _split(target: str) -> tuple[str, str]:
-    """The prefix that names a session, and what the bank is asked."""
+    """Split a target into the prefix that names a session, and the rest for the bank."""
     session = _SESSION.match(target)
     return (session[0], target[session.end() :]) if session else ("", target)
 
 
 def _ours(headers: Headers) -> Iterator[tuple[str, str]]:
-    """The fields between the client and the sandbox, which no bank sees."""
+    """Return the headers between the client and the sandbox, which are not sent to banks."""
     return (pair for pair in headers if pair[0].lower().startswith(OURS))

@@ -1,4 +1,4 @@
-"""The last exchanges, kept in memory: for whoever wants to see afterwards what was asked and what was answered."""
+"""The last exchanges, kept in memory, so that users can see later what was requested and answered."""
 
 import json
 from collections import deque
@@ -23,22 +23,22 @@ from xs2a_sandbox.state.session import PREFIX
 
 COUNT = JOURNALED
 BYTES = 5 * 1024 * 1024
-"""The most that is kept, unless a journal is told otherwise."""
+"""The default limit."""
 KEPT_BODY = 64 * 1024
-"""Bytes of each body that are kept."""
+"""The most bytes that are kept of each body."""
 
 _BETWEEN = "\0"
 _OVERHEAD = 1024
-"""Bytes that an entry takes beside its texts, roughly."""
+"""The approximate bytes of an entry besides its texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journaled(Exchange):
     """One exchange with the app.
 
-    `source` and `rule` are those of the answer's X-Sandbox-… headers. `personal`: real people's data may be in it.
-    `reason` is why it failed, as it may be shown; `operation` the one that was asked for, where it is known. It
-    `is_shown` where it holds no more of a bank's than may be shown. `client` is whose certificate was shown.
+    `source` and `rule` are those in the answer's X-Sandbox-… headers. `personal` means that it may contain data of real
+    people. `reason` is why it failed, as it may be shown; `operation` is the requested one, if known. `is_shown` means
+    that it contains no more of a bank's data than may be shown. `client` describes the client certificate.
     """
 
     number: int
@@ -54,11 +54,11 @@ class Journaled(Exchange):
     door: Door = "process"
     client: Mapping[str, Any] | None = None
     certificates: tuple[bytes, ...] | None = None
-    """Those that the client has shown, its own first, in DER."""
+    """The certificates that the client has shown, its own first, in DER."""
 
     @property
     def origin(self) -> str:
-        """The scheme and host that the client sent it to, as in `https://bank.example`."""
+        """The scheme and host to which the client sent it, as in `https://bank.example`."""
         return self.bank
 
     @property
@@ -68,12 +68,12 @@ class Journaled(Exchange):
 
     @property
     def json(self) -> Any:
-        """The request's body as JSON; None where it is none."""
+        """The request's body as JSON, or None if it is not JSON."""
         return read_json(self.body)
 
     @property
     def answer_json(self) -> Any:
-        """The answer's body as JSON; None where it is none."""
+        """The answer's body as JSON, or None if it is not JSON."""
         return read_json(self.answer_body)
 
 
@@ -92,25 +92,25 @@ def path_fits(path: str, pattern: str) -> bool:
 
 
 class Peers(Protocol):
-    """The processes that serve together, this one included. `answers` is what this one says to their questions."""
+    """The processes that serve together, including this one. `answers` has this process's answers to questions."""
 
     number: int
     workers: int
     answers: dict[str, Callable[[Any], Any]]
 
     async def gather(self, question: str, argument: Any = None) -> list[Any]:
-        """The answers of all."""
+        """Return the answers of all processes."""
         ...
 
 
 class Show(Protocol):
-    """Returns what may be shown of an exchange; told whether real people's data may be in it."""
+    """Returns an exchange as it may be shown. It is told whether the exchange may contain data of real people."""
 
     def __call__[E: Exchange](self, exchange: E, personal: bool, /) -> E: ...
 
 
 def without_content[E: Exchange](entry: E, personal: bool) -> E:
-    """The exchange where nobody has said how to redact: no query, no body, no header but the type of a body."""
+    """Remove query, bodies, and headers except for content types, if no redaction is configured."""
     return replace(
         entry,
         target=entry.target.partition("?")[0],
@@ -122,10 +122,10 @@ def without_content[E: Exchange](entry: E, personal: bool) -> E:
 
 
 class KeptExchange(msgspec.Struct, frozen=True, gc=False):
-    """Makes an entry once somebody looks: most never are, and requests wait for what is done before.
+    """Creates the entry of an exchange when it is first read, because most are never read and requests must not wait.
 
-    Few objects, and none of them shared with the request: what hundreds of requests are made of would be hundreds of
-    kilobytes that every request drives through the processor's cache.
+    It consists of few objects, and shares none with the request: the objects of hundreds of requests would take
+    hundreds of kilobytes, which every request would push through the processor's cache.
     """
 
     number: int
@@ -152,10 +152,10 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class Journal:
-    """Bounded by `count` and `bytes`: the oldest entries go first. Threads may share it.
+    """Limited by `count` and `bytes`: the oldest entries are dropped first. Threads may share it.
 
-    It holds all as it was sent. `show` is for whoever shows an entry outside of this process. Where several processes
-    `share` one journal each keeps its own part, and no answer waits for the others; who looks sees the `whole`.
+    It contains exchanges as they were sent. `show` is for entries that leave this process. If several processes `share`
+    one journal, each keeps its own part, and answers do not wait for the others; reading collects the whole.
     """
 
     count: int = COUNT
@@ -168,15 +168,15 @@ class Journal:
     _peers: Peers | None = None
     cleared: list[str | None] = field(default_factory=list)
     _elsewhere: int = 0
-    """Entries of the whole that are left where they are."""
+    """The number of entries that stay in other processes."""
 
     def share(self, peers: Peers) -> None:
-        """Makes this a part of the journal of several processes."""
+        """Make this a part of the journal of several processes."""
         self._peers = peers
         peers.answers |= {"journal": self._part, "forget": self.clear}
 
     async def read_whole(self, since: int = 0) -> "Journal":
-        """The last entries of all processes, after that number; itself where there is one."""
+        """Return the last entries after that number of all processes; the journal itself if there is only one."""
         if self._peers is None:
             return self
         parts = [part for part in await self._peers.gather("journal", since) if part]
@@ -191,13 +191,13 @@ class Journal:
         return self.kept_after(since), len(self._kept)
 
     async def settle(self, whole: "Journal") -> None:
-        """Forgets everywhere what was cleared from the whole."""
+        """Delete in all processes what was cleared in `whole`."""
         if self._peers:
             for session in whole.cleared:
                 await self._peers.gather("forget", session)
 
     async def close(self) -> None:
-        """Leaves nothing to be done."""
+        """Nothing has to be closed."""
 
     def add(self, request: Request, response: Response, exchange: LogEntry) -> None:
         body, answer_body = request.body, response.body
@@ -253,7 +253,7 @@ class Journal:
         return entry_of(kept) if kept else None
 
     def clear(self, session: str | None = None) -> int:
-        """Forgets one session's, or all; says how many. Numbers go on from where they were."""
+        """Delete the entries of one session, or all, and return how many. Numbering continues."""
         with self._lock:
             kept = [entry for entry in self._kept if session is not None and entry.exchange.session != session]
             gone = len(self._kept) - len(kept)
@@ -266,17 +266,17 @@ class Journal:
             self._size -= self._kept.popleft().size
 
     def _next(self) -> int:
-        """A greater number than any before, in all processes."""
+        """Return a number greater than all before, in all processes."""
         if self._peers is None:
             return self._last + 1
-        # The one clock that all have; what is left of the division tells them apart.
+        # All processes share this clock; the remainder of the division is different in each.
         count, number = self._peers.workers, self._peers.number % self._peers.workers
         return max(self._last + count, int(monotonic() * 1e6) * count + number)
 
     def displayed(self, entry: Journaled) -> Journaled:
         if entry.is_shown:
             return entry
-        # The method and where it was sent are in the log as well.
+        # The method and the address are in the log as well.
         return replace(self.show(entry, entry.personal), method=entry.method, bank=entry.bank)
 
     def __len__(self) -> int:
@@ -317,7 +317,7 @@ def entry_of(kept: KeptExchange) -> Journaled:
 
 
 def _client(certificate: bytes) -> Mapping[str, Any] | None:
-    # Imported by who is shown one: it takes its time.
+    # Imported only if there is a certificate, because the import is slow.
     from xs2a_sandbox.tpp.certificate import try_read
 
     own = try_read(certificate)
@@ -325,7 +325,7 @@ def _client(certificate: bytes) -> Mapping[str, Any] | None:
 
 
 def pack(pairs: Pairs) -> tuple[str | Pairs, int]:
-    """One text of the pairs, unless a refused one holds the character that would part it; and how long it is."""
+    """Join the pairs to one text, unless one contains the separator; also return the length."""
     text = _BETWEEN.join(chain.from_iterable(pairs))
     return text if text.count(_BETWEEN) == max(0, 2 * len(pairs) - 1) else pairs, len(text)
 

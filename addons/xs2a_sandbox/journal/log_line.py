@@ -1,4 +1,4 @@
-"""One line of log for each request answered."""
+"""Formats a log line for each answered request."""
 
 import json
 import logging
@@ -16,12 +16,12 @@ _log = logging.getLogger("xs2a_sandbox")
 
 
 class LogEntry(msgspec.Struct, frozen=True, gc=False):
-    """An exchange as one line tells it; `source` and `rule` are those of the answer's X-Sandbox-… headers.
+    """An exchange for the log. `source` and `rule` are those in the answer's X-Sandbox-… headers.
 
-    `error` is the name of the error of the dialect's table that was answered; `personal` says that real people's data
-    may be in it, as a bank or a recording had a part in it. `reason` is why the status is 400 or more, as it may be
-    shown; `amended` are the ids of rules that have changed the answer. `request_id` is the app's X-Request-ID where it
-    is a UUID: anything else could be anything.
+    `error` is the name of the answered error in the dialect's table; `personal` means that it may contain data of real
+    people, because a bank or a recording was involved. `reason` is why the status is 400 or more, as it may be shown;
+    `amended` are the ids of rules that changed the answer. `request_id` is the app's X-Request-ID if it is a UUID;
+    otherwise it could be anything.
     """
 
     session: str
@@ -41,11 +41,11 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 def redact_path(path: str, redact: Callable[[str], str]) -> str:
-    """The path as it may be seen."""
+    """Return the redacted path, or a placeholder if redaction fails."""
     try:
         return redact(path)
     except Exception as error:
-        # Its text, or a traceback, could quote what must not be seen.
+        # The text or traceback of the error could quote what must not be shown.
         _log.error("a path could not be redacted (%s)", type(error).__name__)
         return outline(path)
 
@@ -82,23 +82,23 @@ def _object(exchange: LogEntry, instant: float) -> str:
     return f'{{"time": "{stamp(instant)}", {before}, {answer}}}'
 
 
-# An app asks for the same again and again, and to write all of its line anew would take three times as long.
+# Apps repeat requests, and formatting the whole line again would take three times as long.
 @lru_cache(1024)
 def _words(session: str, method: str, path: str, status: int, source: str, rule: str | None) -> tuple[str, str]:
-    """Returns the parts of a line before the milliseconds and after them."""
+    """Return the parts of a line before and after the milliseconds."""
     return f"{_word(session)} {_word(method)} {_word(_strip_query(path))} {status}", f"{source} {_word(rule or '-')}"
 
 
 @lru_cache(1024)
 def _members(session: str, method: str, path: str, status: int, source: str, rule: str | None) -> tuple[str, str]:
-    """Returns the same parts of a line that is JSON."""
+    """Return the same parts of a JSON line."""
     before = {"session": session, "method": method, "path": _cut(_strip_query(path)), "status": status}
     return json.dumps(before)[1:-1], json.dumps({"source": source, "rule": rule})[1:-1]
 
 
 @lru_cache(64)
 def _remarks(warnings: tuple[str, ...], reason: str | None, amended: tuple[str, ...]) -> str:
-    """The last members: mostly nothing is said in them."""
+    """Return the last members of a JSON line, which are mostly empty."""
     remarks: dict[str, Any] = {"warnings": warnings, "reason": reason and _cut(reason)}
     return json.dumps(remarks | ({"amended": amended} if amended else {}))[1:-1]
 
@@ -108,12 +108,12 @@ def _strip_query(path: str) -> str:
 
 
 def make_printable(text: str) -> str:
-    """One line, without control characters."""
+    """Escape control characters and line breaks."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
 def _word(text: str) -> str:
-    """The text without blanks and control characters: nothing that a client sends looks like another field or line."""
+    """Escape blanks and control characters, so that nothing from a client looks like another field or line."""
     text = _cut(text) or "-"
     if text.isprintable() and " " not in text:
         return text

@@ -1,4 +1,4 @@
-"""The lines of the log, written to a file or a pipe."""
+"""Writes the lines of the log to a file or a pipe."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -8,29 +8,29 @@ from select import PIPE_BUF
 from typing import TextIO
 
 _PAUSE = 0.02
-"""Seconds for which lines are gathered: a call of the system takes longer than to make a line."""
+"""Seconds for which lines are collected, because a system call takes longer than formatting a line."""
 
 
 class LogWriter:
-    """Writes lines a moment later, with those that have come meanwhile; `close` writes the last."""
+    """Writes lines in batches after a short delay. `close` writes the last ones."""
 
     def __init__(self, stream: TextIO) -> None:
         if isinstance(stream, TextIOWrapper):
-            # A character that the file's encoding has not must not cost the lines beside it.
+            # A character that the file's encoding lacks must not lose the other lines.
             stream.reconfigure(errors="backslashreplace")
         self._stream = stream
         self._waiting: list[str] = []
 
     def write(self, line: str) -> None:
-        """Raises RuntimeError where no loop runs."""
+        """Write a line soon. Raises RuntimeError if no loop is running."""
         if not self._waiting:
             asyncio.get_running_loop().call_later(_PAUSE, self.close)
         self._waiting.append(f"{line}\n")
 
     def close(self) -> None:
-        """Writes what waits; more may come all the same."""
+        """Write the collected lines. Further lines may follow."""
         lines, self._waiting = self._waiting, []
-        # Nobody may read them any more; the app still wants its answers.
+        # If nobody reads the log any more, the app still needs its answers.
         with suppress(OSError):
             for text in _pieces(lines):
                 self._stream.write(text)
@@ -38,7 +38,7 @@ class LogWriter:
 
 
 def _pieces(lines: Sequence[str]) -> Iterator[str]:
-    """The lines, as many at a time as a pipe takes whole: other workers write into the same one."""
+    """Yield the lines in pieces that a pipe takes atomically, because other workers write to the same pipe."""
     piece: list[str] = []
     size = 0
     for line in lines:

@@ -1,7 +1,7 @@
-"""Counts of what was answered, how fast, and what the state took, as Prometheus reads them.
+"""Counts answers, their durations and the time of the state, and writes the counts for Prometheus.
 
-Counting is a look into a dictionary, as every request pays for it. It is made a text once somebody looks: then the
-counts of all processes that serve together are one.
+Counting is a dictionary update, because every request pays for it. The text is made on request; then the counts of all
+processes that serve together are summed.
 """
 
 from bisect import bisect_left
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Seconds: the upper bounds of the bins of a histogram. One more is for what took longer, and then comes the sum."""
+"""The upper limits of histogram bins, in seconds. Another bin counts longer durations, followed by the sum."""
 
 _PREFIX = "xs2a_sandbox"
 _REQUEST = ("operation", "status", "source", "door")
 
 METRICS = "metrics"
-"""The question to all processes that serve together, whose answers count on when one is gone."""
+"""The question to all processes for their counts. The last answers of processes that are gone still count."""
 
 NO_OPERATION = "none"
-"""Stands for the operation of a request that is for none, such as one for the sandbox's own pages."""
+"""Replaces the operation of requests without one, such as those for the sandbox's own pages."""
 
 _COUNTERS = {
     "commits_retried": "Commits that were tried again, as others had changed what was read.",
@@ -46,15 +46,15 @@ def _bins() -> list[float]:
 
 @dataclass(slots=True)
 class Metrics:
-    """Counts of one process, or the sums of several. `requests` are counted by operation, status, source and door."""
+    """The counts of one process, or the sums of several. `requests` are by operation, status, source and door."""
 
     requests: dict[tuple[str, int, str, str], int] = field(default_factory=lambda: defaultdict(int))
     seconds: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(_bins))
-    """The answers that took so long, by operation and door."""
+    """The histograms of durations, by operation and door."""
     commits: list[float] = field(default_factory=_bins)
-    """Seconds of commits."""
+    """The histogram of commits, in seconds."""
     fetches: list[float] = field(default_factory=_bins)
-    """Seconds of what was read of a state that has to be waited for."""
+    """The histogram of reads from a remote state, in seconds."""
     counters: Counter[str] = field(default_factory=Counter)
 
     def count_answer(self, exchange: "LogEntry", door: str) -> None:
@@ -69,7 +69,7 @@ class Metrics:
         _count(self.fetches, seconds)
 
     def include(self, other: "Metrics") -> None:
-        """Adds another process's."""
+        """Merge the counts of another process."""
         for key, count in other.requests.items():
             self.requests[key] += count
         for place, bins in other.seconds.items():
@@ -86,7 +86,7 @@ class Metrics:
         return total
 
     def text(self, gauges: Mapping[str, tuple[str, float]]) -> bytes:
-        """All of it as Prometheus reads it, with `gauges` by name, each with its meaning and value."""
+        """Return everything in the Prometheus format. `gauges` maps names to a description and a value."""
         from prometheus_client import CollectorRegistry, generate_latest
 
         registry = CollectorRegistry(auto_describe=False)
@@ -118,7 +118,7 @@ class Metrics:
 
 
 class _Collected:
-    """Gives a registry the metrics that it asks for."""
+    """Gives a registry its metrics."""
 
     def __init__(self, metrics: list["Metric"]) -> None:
         self._metrics = metrics

@@ -1,4 +1,4 @@
-"""Why a request failed, in a few words that may be shown: for the log, the journal and tracebacks."""
+"""Describes in a few words why a request failed, as it may be shown in the log, the journal and tracebacks."""
 
 import json
 from base64 import b64decode
@@ -14,19 +14,19 @@ from xs2a_sandbox.http.error_body import ErrorMessage, read_errors
 from xs2a_sandbox.redaction.allowlist import is_secret
 
 _LONGEST_BODY = 256 * 1024
-"""Bytes of an answer that are read for its reason: it stands in short answers."""
+"""The most bytes of an answer that are read for its reason, because reasons are in short answers."""
 
 _SHORTEST = 4
-"""Characters of a secret. A shorter one is part of too many words."""
+"""The least length of a secret that is hidden. Shorter ones occur in too many words."""
 
 _NEAR = 0.3
-"""From here on nobody would take one path for the other."""
+"""The distance from which on a path was probably not meant."""
 
 _HIDDEN = "…"
 
 
 def of_answer(response: Response) -> str | None:
-    """An answer's own reason: its error's code and text. None where it says nothing that is understood."""
+    """Return the reason in an answer: the code and text of its error, or None if it has none that is known."""
     if len(response.body) > _LONGEST_BODY:
         return None
     content = decode(Headers(response.headers), response.body)
@@ -39,16 +39,16 @@ def of_answer(response: Response) -> str | None:
 
 
 def of_failure(error: BaseException) -> str:
-    """The error that went wrong inside, without its place."""
-    # What a BankError says is written by the bank's dialect; where a real bank failed, its reason is in words.
+    """Return the type and text of an internal error, without its place."""
+    # The text of a BankError is the dialect's; if a real bank failed, the reason describes it.
     text = str(error.values.get("reason") or error.name) if isinstance(error, BankError) else str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def without_secrets(text: str, request: Request | None, redact: Callable[[str], str]) -> str:
-    """The text as it may be seen. Every reason, and every text of an exception, goes through here.
+    """Return the text as it may be shown. All reasons and texts of exceptions go through this function.
 
-    No secret that the request itself carries is in it; what else is hidden is `redact`'s to say.
+    It removes every secret that the request itself contains; `redact` removes the rest.
     """
     secrets = {secret for secret in _find_sent(request) if len(secret) >= _SHORTEST} if request else set()
     for secret in sorted(secrets - {_HIDDEN}, key=len, reverse=True):
@@ -57,7 +57,7 @@ def without_secrets(text: str, request: Request | None, redact: Callable[[str], 
     try:
         return redact(text)
     except Exception as error:
-        # Its text could quote what must not be seen.
+        # The text of the error could quote what must not be shown.
         return f"(not shown, as it could not be redacted: {type(error).__name__})"
 
 
@@ -71,7 +71,7 @@ def _of_message(message: ErrorMessage, diagnosis: Any) -> str | None:
 
 
 def _find_near(diagnosis: Mapping[str, Any]) -> str | None:
-    """The path that an unknown one was probably meant to be."""
+    """Return the path that was probably meant instead of an unknown one."""
     match diagnosis:
         case {"decision": "sandbox", "message": str(text)}:
             return text
@@ -81,7 +81,7 @@ def _find_near(diagnosis: Mapping[str, Any]) -> str | None:
 
 
 def _find_sent(request: Request) -> Iterator[str]:
-    """Whatever opens something, by the names under which it was sent."""
+    """Yield all credentials in the request, found by the names under which they were sent."""
     for name, value in request.headers:
         if is_secret(name):
             yield value

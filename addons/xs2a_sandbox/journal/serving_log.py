@@ -1,7 +1,7 @@
-"""Tells what goes wrong while the sandbox serves: every warning, error and traceback, on standard error.
+"""Shows every warning, error and traceback on standard error while the sandbox serves.
 
-The one place where logging of a serving process is set up. Without it nobody would hear of anything: mitmproxy puts a
-handler of its own on the root logger, and Python speaks up only where there is none.
+This is the only place that sets up logging of a serving process. Without it nothing would be shown: mitmproxy adds a
+handler of its own to the root logger, and Python shows messages by default only if there is none.
 """
 
 import json
@@ -21,17 +21,17 @@ Level = Literal["info", "warning", "error"]
 
 
 class Say(Protocol):
-    """Is told, in words, what goes on."""
+    """Shows a message to the user."""
 
     def __call__(self, text: str, level: Level = "info") -> None: ...
 
 
 class ServingLog(logging.Handler):
-    """A line for each warning, whoever gives it, and below it the traceback where there is one.
+    """Writes a line for each warning from any source, followed by its traceback, if it has one.
 
-    As JSON both are members of one line. `say` is told each of them. A record's `request` is the one that failed: what
-    is secret in it is not shown; else `redact` says what of an exception's text may be seen, told whether real people's
-    data may be in it (`personal` of the record), or None.
+    In JSON both are members of one line. `say` is called for each record. If a record has the failed `request`, its
+    secrets are removed; otherwise `redact` redacts the text of exceptions. It is told whether data of real people may
+    be in it (`personal` of the record), or None.
     """
 
     def __init__(self, form: Literal["text", "json"], say: Callable[[str], None]) -> None:
@@ -47,7 +47,10 @@ class ServingLog(logging.Handler):
             self.handleError(record)
 
     def note(self, text: str, level: Level = "info") -> None:
-        """Says what is no record of the log: as text lines as they are, so that a mistake's begins with its place."""
+        """Show a message that is not a log record.
+
+        In text form it is unchanged, so that a mistake starts with its place.
+        """
         if self._form == "json":
             self._say(_line(REAL.now(), level, text))
         else:
@@ -63,7 +66,7 @@ class ServingLog(logging.Handler):
         return f"{line}\n{traced}" if traced else line
 
     def _traceback(self, record: logging.LogRecord) -> str | None:
-        """The places as they are, and what the exceptions say as it may be shown."""
+        """Return the traceback with the texts of its exceptions redacted."""
         error = record.exc_info and record.exc_info[1]
         if not error:
             return None
@@ -89,13 +92,13 @@ def _line(time: datetime, level: str, message: str, **more: Any) -> str:
 
 
 def _text(line: str) -> str:
-    """The text without what draws the tree of an exception group."""
+    """Return the text without the characters that draw the tree of an exception group."""
     return line.lstrip(" |").rstrip()
 
 
 @contextmanager
 def standing(log: ServingLog) -> Iterator[None]:
-    """Hears of everything meanwhile."""
+    """Add the handler to the root logger for the duration of the context."""
     root = logging.getLogger()
     root.addHandler(log)
     try:

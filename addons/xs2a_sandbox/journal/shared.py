@@ -1,6 +1,6 @@
-"""The journal of several sandboxes: each sends what it has answered to a stream, and all read it there.
+"""The journal of several sandboxes: each sends its exchanges to a stream, and all read them from there.
 
-No answer waits for that. What a real bank had a part in is redacted before it leaves the process, as for a recording.
+Answers do not wait for that. Exchanges that involve a real bank are redacted for sending, as for a recording.
 """
 
 import asyncio
@@ -24,19 +24,19 @@ from xs2a_sandbox.state.stream import Inbox, Item, Outbox, Stream, Tail, deadlin
 log = logging.getLogger("xs2a_sandbox")
 
 _PAUSE = 0.25
-"""Seconds for which exchanges are gathered before they are sent."""
+"""Seconds for which exchanges are collected before they are sent."""
 _TAKE = "journal"
 _FORMAT = 3
 
 
 @dataclass(slots=True)
 class SharedJournal(Journal):
-    """What it keeps itself is what has not been sent yet: as much as any journal keeps, while the stream is away."""
+    """It keeps only entries that have not been sent, up to the normal limits if the stream is unavailable."""
 
     stream: Stream = field(kw_only=True)
     _sending: "asyncio.Task[None] | None" = None
     _taken: list[KeptExchange] = field(default_factory=list)
-    """What is being made items of the stream: whoever waits for that may be gone before its end."""
+    """Entries that are being converted. They are kept here because the caller may be cancelled meanwhile."""
     _in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _seen: deque[KeptExchange] = field(default_factory=deque)
     _outbox: Outbox = field(init=False)
@@ -46,7 +46,7 @@ class SharedJournal(Journal):
         self._outbox, self._inbox = Outbox(self.stream), Inbox(self.stream)
 
     def share(self, peers: Peers) -> None:
-        """Lets who looks have what the other processes of this sandbox have not sent yet."""
+        """Give readers the unsent entries of this sandbox's other processes, too."""
         self._peers = peers
         peers.answers[_TAKE] = lambda _: self._take()
 
@@ -56,7 +56,7 @@ class SharedJournal(Journal):
             self._sending = asyncio.get_running_loop().create_task(self._send_soon())
 
     async def read_whole(self, since: int = 0) -> Journal:
-        """All that is in the stream, once what was answered here is. Raises StoreUnavailable."""
+        """Wait until our own entries are sent, then return the whole stream. Raises StoreUnavailable."""
         for part in await self._peers.gather(_TAKE) if self._peers else ():
             self._adopt(part or ())
         async with self._in_turn:
@@ -71,7 +71,7 @@ class SharedJournal(Journal):
             await self.stream.remove(session, deadline())
 
     async def close(self) -> None:
-        """Sends what is left, if the stream is there."""
+        """Send the remaining entries, if the stream is available."""
         if self._sending:
             self._sending.cancel()
             await asyncio.gather(self._sending, return_exceptions=True)
@@ -81,7 +81,7 @@ class SharedJournal(Journal):
     async def _send_soon(self) -> None:
         while self._is_unsent():
             await asyncio.sleep(_PAUSE)
-            # Whoever asks for the state meanwhile hears why there is none.
+            # Requests that use the state report that it is unavailable.
             with suppress(StoreUnavailable):
                 async with self._in_turn:
                     await self._send()
@@ -94,7 +94,7 @@ class SharedJournal(Journal):
             if not self._outbox:
                 self._taken = self._taken or self._take()
                 if any(entry.exchange.personal for entry in self._taken):
-                    # A large answer takes its time.
+                    # Large answers are slow to convert.
                     items = await asyncio.to_thread(self._items, self._taken)
                 else:
                     items = self._items(self._taken)
@@ -111,7 +111,7 @@ class SharedJournal(Journal):
         try:
             displayed = self.displayed(entry)
         except Exception as error:
-            # Its text, or a traceback, could quote what must not be seen.
+            # The text or traceback of the error could quote what must not be shown.
             log.error("an exchange of the journal could not be redacted (%s)", type(error).__name__)
             displayed = without_content(entry, personal=True)
         return structs.replace(
@@ -153,7 +153,7 @@ class SharedJournal(Journal):
 
 
 def _write(kept: KeptExchange) -> bytes:
-    """A line of JSON, and the two bodies."""
+    """Return a line of JSON, followed by the two bodies."""
     head = {
         name: value
         for name, value in structs.asdict(kept).items()
@@ -166,7 +166,7 @@ def _write(kept: KeptExchange) -> bytes:
 
 
 def _read(number: int, written: bytes) -> KeptExchange | None:
-    """None for what a sandbox of another version has written in a form that is not known here."""
+    """Parse an entry, or return None if a sandbox of another version wrote it in an unknown format."""
     text, _, bodies = written.partition(b"\n")
     line = json.loads(text)
     if line["format"] != _FORMAT:

@@ -1,6 +1,6 @@
-"""Traces of what was answered, for OpenTelemetry: where it is installed, and as its own environment configures it.
+"""OpenTelemetry traces of answers, if it is installed and its own environment variables configure it.
 
-Nothing of it is imported elsewhere, nor before it is needed. A span holds what a line of the log does.
+No other module imports OpenTelemetry, and this one only when needed. A span contains the same as a log line.
 """
 
 import logging
@@ -28,7 +28,7 @@ _CARRIED = ("traceparent", "tracestate", "baggage")
 
 
 class Tracing:
-    """Gives the provider a span of each exchange, in the trace that its request was a part of."""
+    """Makes a span for each exchange, in the trace that its request belongs to."""
 
     def __init__(self, provider: "TracerProvider") -> None:
         from opentelemetry import propagate, trace
@@ -67,14 +67,14 @@ class Tracing:
         span.end(ended)
 
     def close(self) -> None:
-        """Sends what is left. That may take seconds."""
+        """Send the remaining spans, which may take seconds."""
         self._provider.shutdown()
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Tracing | None:
-    """None where the environment does not say where traces go, or OpenTelemetry is not installed.
+    """Return the tracing that the environment configures, or None if there is none or OpenTelemetry is not installed.
 
-    Raises ConfigError for an exporter that there is not.
+    Raises ConfigError if the exporter is not installed.
     """
     names = list(_exporters(environment))
     if not names:

@@ -1,1 +1,1 @@
-"""Writes down what a real bank says, derives cassettes from it, and plays it back."""
+"""Records what a real bank answers, derives cassettes from it, and replays it."""

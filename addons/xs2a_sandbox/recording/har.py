@@ -1,4 +1,4 @@
-"""Exchanges that other programs have kept, and HAR documents: those of browsers and other proxies."""
+"""Exchanges in files of other programs, and HAR documents of browsers and other proxies."""
 
 import json
 import re
@@ -15,24 +15,27 @@ from xs2a_sandbox.http.exchange import Exchange
 from xs2a_sandbox.http.har import from_har
 
 LARGEST = 256 * 1024 * 1024
-"""Bytes of a file of JSON, and of what is made of any file."""
+"""The most bytes of a JSON file, and of the exchanges made from any file."""
 
 DEEPEST = 250
-"""Levels of objects and lists in one another."""
+"""The deepest nesting of objects and lists."""
 
 _MOST_VALUES = 10_000_000
-"""A value takes up to fifty times as much memory as file."""
+"""The most values, because a value takes up to fifty times as much memory as in the file."""
 
 _LONGEST_TEXT = 16 * 1024 * 1024
-"""Characters that variables may put into one text: they may name each other, and double with each step."""
+"""The longest text after inserting variables. They may refer to each other and double the length at each step."""
 
 NOWHERE = "https://bank.invalid"
-"""The bank of exchanges that do not say where they went."""
+"""The bank of exchanges that do not say where they were sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """`left_out` names what cannot be an exchange, and why; `redacted` is the fingerprint of the key, if it was."""
+    """`left_out` names entries that cannot be exchanges, with the reason.
+
+    `redacted` is the fingerprint of the key, if any.
+    """
 
     entries: tuple[Exchange, ...]
     left_out: tuple[str, ...] = ()
@@ -40,24 +43,24 @@ class Foreign:
 
 
 class NoExchange(Exception):
-    """Tells why something of another program's cannot be an exchange."""
+    """Raised with the reason why an entry of another program cannot be an exchange."""
 
 
 class Room:
-    """Counts what the exchanges of one import take up together: a small file can ask for a lot."""
+    """Limits the total size of the exchanges of one import, because a small file can expand to a lot."""
 
     def __init__(self) -> None:
         self._left = LARGEST
 
     def take(self, size: int) -> None:
-        """Raises ValueError once there is no more."""
+        """Count a size. Raises ValueError if the total is too large."""
         self._left -= size
         if self._left < 0:
             raise ValueError(f"with it the exchanges take up more than {LARGEST // (1024 * 1024)} MiB")
 
 
 def fill(pattern: re.Pattern[str], text: str, value: Callable[[re.Match[str]], str], room: Room) -> str:
-    """Puts values in the places that `pattern` finds. Raises ValueError before it becomes too long."""
+    """Insert values at the places that `pattern` matches. Raises ValueError if the text becomes too long."""
     size = 0
     for place in pattern.finditer(text):
         size += len(value(place))
@@ -68,7 +71,7 @@ def fill(pattern: re.Pattern[str], text: str, value: Callable[[re.Match[str]], s
 
 
 def read_json(file: Path, *, folder: Path | None = None) -> Any:
-    """Numbers with their digits. Raises ConfigError, also for a file outside of `folder` if one is given."""
+    """Read JSON, keeping the digits of numbers. Raises ConfigError, also for a file outside of `folder`."""
     try:
         content = own_file.read(file, folder=folder, limit=LARGEST)
     except OSError as error:
@@ -86,7 +89,7 @@ def read_json(file: Path, *, folder: Path | None = None) -> Any:
 
 
 def _integer(text: str) -> int | Decimal:
-    """Integers of more than 64 bits cannot be written as JSON again, and those of thousands of digits not be read."""
+    """Parse an integer. Those of more than 64 bits become decimals, because they could not be written as JSON again."""
     return int(text) if len(text) < len(str(2**63)) else Decimal(text)
 
 
@@ -105,7 +108,7 @@ def _too_deep(file: Path) -> ConfigError:
 
 
 def read_har(value: Any, file: Path) -> Foreign:
-    """Raises ConfigError with the place of the first mistake."""
+    """Read a HAR document. Raises ConfigError with the place of the first mistake."""
     log = value.get("log") if isinstance(value, Mapping) else None
     listed = log.get("entries") if isinstance(log, Mapping) else None
     if not isinstance(listed, list):
@@ -113,7 +116,7 @@ def read_har(value: Any, file: Path) -> Foreign:
     entries, left_out = [], []
     for number, entry in enumerate(listed):
         answer = entry.get("response") if isinstance(entry, Mapping) else None
-        # Browsers write a status of 0 where a request was blocked or given up.
+        # Browsers write status 0 if a request was blocked or cancelled.
         if isinstance(answer, Mapping) and answer.get("status") in (0, -1):
             left_out.append(f"log.entries[{number}]: there was no answer")
             continue

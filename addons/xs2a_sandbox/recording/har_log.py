@@ -1,4 +1,4 @@
-"""Exchanges with a bank on disk: `raw/<UTC>.har.jsonl`, one HAR entry a line after a line that says what they are."""
+"""Exchanges with a bank on disk: `raw/<UTC>.har.jsonl`, a header line followed by one HAR entry per line."""
 
 import asyncio
 import errno
@@ -26,7 +26,7 @@ from xs2a_sandbox.redaction.body import notes
 
 RAW = "raw"
 _SHARE = 128 * 1024
-"""Bytes that are reserved for an exchange at least."""
+"""The least number of bytes reserved for an exchange."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _NAME = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d+))?\.har\.jsonl")
 
@@ -34,17 +34,17 @@ _log = logging.getLogger("xs2a_sandbox")
 
 
 class Recording:
-    """Writes exchanges down, each in a line of its own that is on disk when `add` returns; `exchanges` counts them.
-    `file` is None before the first.
+    """Records exchanges, one per line, which is on disk when `add` returns; `exchanges` counts them. `file` is None
+    before the first one.
 
-    `redact` says what of an exchange may be written. `head` is said of all of them: `banks`, their URLs, and
-    `redacted`, the fingerprint of the pseudonyms' key or False. Only the owner can read the files.
+    `redact` redacts an exchange for writing. `head` applies to all of them: `banks`, their URLs, and `redacted`, the
+    fingerprint of the key for pseudonyms, or False. Only the owner can read the files.
 
-    Room is reserved before the bank is asked. A line that cannot be written all the same waits in memory, and no
-    other exchange gets room before it is written; `lost` counts those that never were.
+    Disk space is reserved before the bank is asked. If a line still cannot be written, it waits in memory, and no other
+    exchange gets space before it is written; `lost` counts those that never were.
 
-    `redactions` counts the values that were replaced or left out, None where all is written as it was sent; `noted`
-    counts the bodies of which there is only a note, by their kind and the reason.
+    `redactions` counts the values that were replaced or removed, or is None if the real traffic is written; `noted`
+    counts the bodies that were replaced by a note, by kind and reason.
     """
 
     def __init__(self, directory: Path, redact: Callable[[Exchange], Exchange] | None, head: Mapping[str, Any]) -> None:
@@ -62,21 +62,21 @@ class Recording:
         self._promised = 0
         self._largest = 0
         self._waiting: deque[bytes] = deque()
-        # One thread: lines are written whole and in order, also those whose client did not wait.
+        # A single thread, so that lines are written completely and in order, even if the client has not waited.
         self._writer = ThreadPoolExecutor(1, "recording")
 
     @property
     def waiting(self) -> int:
-        """The number of exchanges that are not written down yet."""
+        """The number of exchanges that are not written yet."""
         return len(self._waiting)
 
     def check(self) -> None:
-        """Before anything goes to a bank: could it be written down? Raises RecordingFailed."""
+        """Check, before anything goes to a bank, that it could be recorded. Raises RecordingFailed."""
         self._writer.submit(self._make_room, _SHARE).result()
 
     @asynccontextmanager
     async def room(self, size: int = 0) -> AsyncIterator[None]:
-        """Keeps room for an exchange under way, of which `size` bytes are known by now. Raises RecordingFailed."""
+        """Reserve disk space for an exchange in progress with `size` known bytes. Raises RecordingFailed."""
         share = max(_SHARE, self._largest) + 2 * size
         self._promised += share
         try:
@@ -87,13 +87,13 @@ class Recording:
             self._promised -= share
 
     async def add(self, entry: Exchange) -> None:
-        """Returns when it is on disk. Raises RecordingFailed."""
+        """Record an exchange, and return when it is on disk. Raises RecordingFailed."""
         written = asyncio.get_running_loop().run_in_executor(self._writer, self._add, entry)
-        # The bank has answered: it is written down even if nobody waits for it any more.
+        # The bank has answered, so the exchange is recorded even if nobody waits for it any more.
         await asyncio.shield(written)
 
     def close(self) -> None:
-        """Writes what was handed over, and ends. A file without exchanges does not stay."""
+        """Write waiting exchanges and close. A file without exchanges is deleted."""
         self._writer.shutdown()
         with suppress(OSError):
             self._write_waiting()
@@ -148,7 +148,7 @@ class Recording:
             self.exchanges += 1
 
     def _write(self, line: bytes) -> None:
-        """Writes with room from the reserve where that is needed, into another file where this one may not grow."""
+        """Write a line. Uses the reserved space if needed, and starts another file if this one may not grow."""
         while True:
             try:
                 return self._append(line)
@@ -192,7 +192,7 @@ class Recording:
             self._descriptor = -1
 
     def _append(self, line: bytes) -> None:
-        # What an earlier attempt left behind is not part of any line.
+        # The remains of an earlier attempt are not part of any line.
         os.ftruncate(self._descriptor, self._end)
         os.lseek(self._descriptor, self._end, os.SEEK_SET)
         rest = memoryview(line)
@@ -211,7 +211,7 @@ class Recording:
 
 
 def raw_files(directory: Path) -> list[Path]:
-    """Oldest first."""
+    """Return the files of the recording, oldest first."""
     try:
         files = list((directory / RAW).iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -223,7 +223,7 @@ def raw_files(directory: Path) -> list[Path]:
 
 
 def read_head(file: Path) -> dict[str, Any]:
-    """`banks` and `redacted`, as the recording was told. Raises ConfigError."""
+    """Return the header of the recording: `banks` and `redacted`. Raises ConfigError."""
     with _open_file(file) as lines:
         head = _parse(next(iter(lines), b""))
     content = head.get("log") if isinstance(head, dict) else None
@@ -233,9 +233,9 @@ def read_head(file: Path) -> dict[str, Any]:
 
 
 def read_raw(file: Path) -> list[Exchange]:
-    """The exchanges in the order written. A line that a crash left unfinished is passed over with a warning.
+    """Return the exchanges in the order written. An incomplete line after a crash is skipped with a warning.
 
-    Raises ConfigError: the file cannot be read, or a line is something else than an entry.
+    Raises ConfigError if the file cannot be read, or if a line is not an entry.
     """
     entries = []
     with _open_file(file) as lines:
@@ -254,9 +254,11 @@ def read_raw(file: Path) -> list[Exchange]:
 
 
 def export(directory: Path, file: Path) -> int:
-    """Everything recorded as one HAR document, in order of time; returns how many exchanges. Raises ConfigError.
+    """Write the whole recording as one HAR document, ordered by time. Returns the number of exchanges.
 
-    Where all of it is redacted with one key it says so, as the recording did.
+    Raises ConfigError.
+
+    If everything is redacted with the same key, the document says so, like the recording.
     """
     files = raw_files(directory)
     if not files:
@@ -271,7 +273,7 @@ def export(directory: Path, file: Path) -> int:
 
 
 def is_raw(file: Path) -> bool:
-    """True if it begins as a recording's file does, with JSON in a line. Raises ConfigError."""
+    """Return whether the file begins like a recording, with JSON on one line. Raises ConfigError."""
     with _open_file(file) as lines:
         return isinstance(_parse(next(iter(lines), b"")), dict)
 
@@ -294,7 +296,7 @@ def _line(value: Any) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False).encode() + b"\n"
     except UnicodeEncodeError:
-        # Halves of surrogate pairs can only be written as escapes.
+        # Lone surrogates can only be written as escapes.
         return json.dumps(value).encode() + b"\n"
 
 

@@ -1,4 +1,4 @@
-"""Recorded answers, given again: to requests made to look as they were recorded, moved to here and now."""
+"""Replays recorded answers: requests are converted to their recorded form, answers are adapted to place and time."""
 
 import json
 import re
@@ -24,15 +24,15 @@ from xs2a_sandbox.upstream import links
 _WORD_OF_A_STATEMENT = re.compile(r"[A-Za-z0-9-]{8,}")
 _BETWEEN = re.compile(r"[/?&=#]")
 _TOLD = 5
-"""Requests without an answer that are named, of each file."""
+"""The most requests without an answer that are named for each file."""
 _ENDLESS = 9000
-"""The year from which a date means "for ever"."""
+"""The year from which on a date means "for ever"."""
 
 
 class Replay:
-    """Lets recorded rules answer an app. `redact` makes of a request what a recording would hold of it.
+    """Lets recorded rules answer an app. `redact` redacts a request as a recording does.
 
-    With `shift_dates` the dates in answers move by the days between the recording and the session's today.
+    With `shift_dates` the dates in answers are shifted by the days between the recording and the session's today.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Replay:
         shift_dates: bool = False,
         rewrite_links: bool = True,
     ) -> None:
-        # Longest first: of URLs at one host each link is led by the one that says most of it.
+        # Longest URL first: for several URLs on one host, each link belongs to the most specific one.
         self._banks = sorted(
             {rule.tape.bank for rule in interface.rules if rule.tape}, key=lambda url: (-len(url), url)
         )
@@ -52,7 +52,9 @@ class Replay:
         self._rewrite_links = rewrite_links
 
     def as_recorded(self, call: Call, segments: int) -> Request | None:
-        """The request, of that many last segments, as a redacted recording holds it; None where nothing is replaced."""
+        """Return the request with that many last segments as a redacted recording has it, or None if it is
+        unchanged.
+        """
         if self._redact is None:
             return None
         sent = call.request
@@ -62,7 +64,7 @@ class Replay:
         return None if is_same else seen
 
     def finish(self, response: Response, rule: Rule, call: Call) -> Response:
-        """The answer with links that stay inside the sandbox, and with dates as far away as they were."""
+        """Return the answer with links into the sandbox, and with shifted dates."""
         tape = rule.tape
         if tape is None:
             return response
@@ -70,11 +72,11 @@ class Replay:
             response = _shift(response, timedelta(days=days))
         if not self._rewrite_links:
             return response
-        # A rule's path is what stood below the bank's URL, with what may stand before the interface.
+        # A rule's path is the part below the bank's URL, including any prefix of the interface.
         is_fixed = rule.pattern is not None and TAIL not in rule.pattern.rank
         segments = len(rule.pattern.segments) if rule.pattern and is_fixed else len(call.segments)
         here = client_url(call.request, segments)
-        # Through a proxy the bank's other hosts are reached by their own names.
+        # Through a proxy, the bank's other hosts keep their names.
         banks = [tape.bank] if call.request.door == "proxy" else self._banks
         for bank in banks:
             response = links.rewrite(response, bank, here)
@@ -82,10 +84,10 @@ class Replay:
 
 
 def recorded_texts(interface: Interface) -> frozenset[str]:
-    """The texts that an app can have from recorded rules: pseudonyms, and harmless ones.
+    """Return the texts that an app can get from recorded rules: pseudonyms, and harmless texts.
 
-    Words that only describe do not count, such as names of members and media types: where an app sends one of them in
-    a path, the recording holds its pseudonym.
+    Descriptive words such as names of members and media types do not count: if an app sends one of them in a path, the
+    recording has its pseudonym.
     """
     texts: set[str] = set()
     for rule in interface.rules:
@@ -100,7 +102,7 @@ def recorded_texts(interface: Interface) -> frozenset[str]:
 
 
 def words(interface: Interface) -> frozenset[str]:
-    """The words of the interface's own paths and errors, which say nothing of anybody."""
+    """Return the words in the interface's own paths and errors, which are not personal data."""
     words = {text for error in interface.errors.values() for text in (*error.codes.values(), *error.numbers.values())}
     for operation in interface.operations.values():
         words |= {segment.text for segment in operation.pattern.segments if segment.kind == LITERAL}
@@ -110,7 +112,7 @@ def words(interface: Interface) -> frozenset[str]:
 
 
 def find_outdated(interface: Interface, now: datetime, oldest: timedelta | None) -> Iterator[str]:
-    """A line for each file of recorded rules that is older."""
+    """Yield a line for each file of recorded rules that is older than allowed."""
     for file, tape in _tapes(interface):
         age = now.astimezone(UTC).date() - tape.at
         if oldest is not None and age > oldest:
@@ -118,7 +120,7 @@ def find_outdated(interface: Interface, now: datetime, oldest: timedelta | None)
 
 
 def of_another_key(interface: Interface, fingerprint: str) -> Iterator[str]:
-    """A line for each file whose pseudonyms were made with another key."""
+    """Yield a line for each file whose pseudonyms were made with another key."""
     for file, tape in _tapes(interface):
         if tape.redacted and tape.redacted != fingerprint:
             text = "requests with real IBANs and names will not fit its rules"
@@ -126,7 +128,7 @@ def of_another_key(interface: Interface, fingerprint: str) -> Iterator[str]:
 
 
 def list_left_out(interface: Interface) -> Iterator[str]:
-    """Lines that name what was recorded and is not answered as it was, some of each file."""
+    """Yield lines about recorded exchanges that cannot be replayed, some for each file."""
     for file, tape in sorted(interface.tapes.items()):
         yield from (f"{file} lacks {line}" for line in tape.left_out[:_TOLD])
         if (more := len(tape.left_out) - _TOLD) > 0:
@@ -134,7 +136,7 @@ def list_left_out(interface: Interface) -> Iterator[str]:
 
 
 def find_replaced(interface: Interface) -> Iterator[str]:
-    """A line for each file some of whose recorded rules never answer, as others of a later layer do."""
+    """Yield a line for each file with recorded rules that never answer because rules of a later layer do."""
     files: defaultdict[tuple[Path, Path], list[str]] = defaultdict(list)
     for rule, by in interface.replaced:
         files[rule.origin.document.file, by.origin.document.file].append(rule.id)
@@ -156,7 +158,7 @@ def _find_sendable(rule: Any) -> Iterator[str]:
 
 
 def _values(text: str, content_type: str | None) -> Iterator[str]:
-    """The values in a text that is no JSON: of XML its elements, of a form its fields, of a statement its words."""
+    """Yield the values in a text that is not JSON: elements of XML, fields of a form, words of a statement."""
     try:
         member = members(text.encode(), content_type)
     except ValueError:
@@ -167,7 +169,7 @@ def _values(text: str, content_type: str | None) -> Iterator[str]:
     yield text
     if is_statement(text):
         for word in _WORD_OF_A_STATEMENT.findall(text):
-            yield from (word, word[:-3])  # with a currency, or without
+            yield from (word, word[:-3])  # with and without a currency
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -202,7 +204,7 @@ def _move(value: Any, span: timedelta) -> Any:
         return [_move(entry, span) for entry in value]
     if not isinstance(value, str):
         return value
-    # The time of day and its writing stay: only the date in front of it moves.
+    # The time of day and its format stay; only the date before it changes.
     if FORMATS["date"](value) or FORMATS["date-time"](value):
         day = date.fromisoformat(value[:10])
         with suppress(OverflowError):

@@ -1,16 +1,16 @@
-"""Room on a disk that nobody else can take."""
+"""Reserves disk space that other programs cannot take."""
 
 import os
 from pathlib import Path
 from tempfile import mkstemp
 
 _BLOCK = 64 * 1024
-"""Bytes more than a file seems to need: file systems count in blocks of their own."""
+"""Bytes reserved beyond the size of a file, because file systems allocate blocks."""
 _ZEROS = bytes(1024 * 1024)
 
 
 class DiskReservation:
-    """`size` bytes in `directory`, in a file without a name: whatever ends the process, they are free again."""
+    """`size` bytes in `directory`, in a file without a name, so that they are freed however the process ends."""
 
     def __init__(self, directory: Path) -> None:
         self.size = 0
@@ -18,7 +18,7 @@ class DiskReservation:
         os.unlink(name)
 
     def grow(self, size: int) -> None:
-        """Grows to `size` at least. Raises OSError if there is no room; what was there by then stays."""
+        """Grow to at least `size`. Raises OSError if there is no space; the old size then remains."""
         if size <= self.size:
             return
         try:
@@ -29,7 +29,7 @@ class DiskReservation:
         self.size = size
 
     def give(self, size: int) -> None:
-        """Makes room for `size` bytes elsewhere, as far as there are that many."""
+        """Release `size` bytes for use elsewhere, as far as there are that many."""
         self.size = max(0, self.size - size - _BLOCK)
         os.ftruncate(self._descriptor, self.size)
 
@@ -38,7 +38,7 @@ class DiskReservation:
 
 
 def _allocate(descriptor: int, start: int, size: int) -> None:
-    # macOS has no such call.
+    # macOS does not have posix_fallocate.
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, start, size)
         return

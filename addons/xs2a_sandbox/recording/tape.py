@@ -1,4 +1,4 @@
-"""Recordings as they are read, and with the real values that stand behind their pseudonyms."""
+"""Reads recordings, and restores the real values behind their pseudonyms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """The exchanges of a recording; `keys` has for each the fingerprint of its pseudonyms' key, None without any.
+    """The exchanges of a recording. `keys` has the fingerprint of the key for each one's pseudonyms, or None.
 
-    `places` says of each where it stands.
+    `places` says for each where it is written.
     """
 
     path: Path
@@ -34,8 +34,8 @@ class Tape:
 
 @dataclass(frozen=True, slots=True)
 class RealTape:
-    """A recording's exchanges with real values, and which of their requests cannot be sent again, as they have held
-    what opens doors: `lacking` are their positions.
+    """A recording's exchanges with real values. `lacking` are the positions of requests that cannot be sent again,
+    because they contained credentials.
     """
 
     entries: tuple[Exchange, ...]
@@ -43,10 +43,10 @@ class RealTape:
 
 
 def read_tape(path: Path) -> Tape:
-    """The exchanges of a recording's folder, of one of its files, or of a HAR document.
+    """Return the exchanges of a recording's folder, of one of its files, or of a HAR document.
 
     Raises:
-        ConfigError: there is nothing to read there.
+        ConfigError: there is nothing to read.
     """
     if path.suffix == ".har":
         document = read_har(read_json(path), path)
@@ -71,10 +71,10 @@ def read_tape(path: Path) -> Tape:
 
 
 def as_sent(tape: Tape, vault: "OpenVault", restorer: "Depseudonymizer") -> RealTape:
-    """The exchanges with the values that the vault holds in place of their pseudonyms.
+    """Return the exchanges with the vault's values instead of their pseudonyms.
 
     Raises:
-        ConfigError: it does not know the recording, or not all of its requests.
+        ConfigError: the vault does not know the recording, or lacks some of its requests.
     """
     from xs2a_sandbox.redaction.vault import digest
 
@@ -103,12 +103,12 @@ def as_sent(tape: Tape, vault: "OpenVault", restorer: "Depseudonymizer") -> Real
 
 
 def without_vault(tapes: Sequence[Tape], file: Path) -> ConfigError:
-    """The error for redacted recordings where there is no vault."""
+    """Return the error for redacted recordings without a vault."""
     return without_values(", ".join(str(tape.path) for tape in tapes if any(tape.keys)), file)
 
 
 def without_values(names: str, file: Path) -> ConfigError:
-    """The error for what is redacted where no vault knows it."""
+    """Return the error for redacted exchanges that no vault knows."""
     return ConfigError(
         f"{names}: the recording is redacted, and there is no vault {file} that knows what its pseudonyms stand for, "
         f"so nothing was sent. {_WAYS}"

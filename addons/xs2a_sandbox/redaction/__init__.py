@@ -1,1 +1,1 @@
-"""Replaces what belongs to people and what opens doors, the same value always by the same pseudonym."""
+"""Replaces personal data and credentials. The same value always gets the same pseudonym."""

@@ -1,6 +1,6 @@
 """Redacts MT940 and MT942 field by field: amounts, dates and codes stay; accounts, names, purposes, references do not.
 
-What a line break or a subfield cuts in two is looked at as a whole, and cut at the same place again.
+Values split by a line break or a subfield are joined, redacted, and split again at the same place.
 """
 
 import re
@@ -28,7 +28,7 @@ _KEPT: Mapping[str, re.Pattern[str]] = {
     "34F": re.compile(rf"[A-Z]{{3}}[CD]?{_AMOUNT}"),
     **dict.fromkeys(("90C", "90D"), re.compile(rf"\d{{1,5}}[A-Z]{{3}}{_AMOUNT}")),
 }
-"""Fields that say nothing of anybody, in the form that they have to have."""
+"""Fields without personal data, and the form that they must have."""
 
 _ENTRY = re.compile(
     rf"(?P<head>(?P<day>\d{{6}})(?:\d{{4}})?(?:R?[CD]|E[CD])[A-Z]?{_AMOUNT}[NSF][A-Z0-9]{{3}})"
@@ -49,7 +49,7 @@ _MEANINGS = {
     "code": "PURP RTRN SQTP SVCL TRCD",
     _REMITTANCE: "CNTP NRTX OCMT REMI SVWZ",
 }
-"""Codes inside of purposes, as `SVWZ+` and `/REMI/`, by what members of JSON are called that hold the same."""
+"""Codes within purposes, such as `SVWZ+` and `/REMI/`, and the name of the JSON member with the same content."""
 
 _BY_CODE = {code: meaning for meaning, codes in _MEANINGS.items() for code in codes.split()}
 _CODE = re.compile(rf"({'|'.join(_BY_CODE)})\+|/({'|'.join(_BY_CODE)})/")
@@ -62,10 +62,10 @@ _SUBFIELDS = {
     "33": "name",
     "34": "reference",
 }
-"""The others are parts of the purpose."""
+"""The other subfields are parts of the purpose."""
 
 _CONTINUED = ("name", _REMITTANCE)
-"""Subfields that go on in the next one."""
+"""Subfields that continue in the next one."""
 
 
 def is_statement(text: str) -> bool:
@@ -77,7 +77,7 @@ def redact_statement(text: str, censor: ValueRedactor, rules: RedactionRules) ->
 
 
 def _fields(text: str) -> Iterator[tuple[str, str]]:
-    """Each field with its tag, and what stands between them without one."""
+    """Yield each field with its tag, and the text between fields with an empty tag."""
     tag, value = "", ""
     for line in _LINE.findall(text):
         begins = _TAG.match(line)
@@ -105,7 +105,7 @@ def _redact(tag: str, value: str, censor: ValueRedactor, rules: RedactionRules) 
 
 
 def _is_moment(parts: Mapping[str, str | None]) -> bool:
-    """True if what should be a day or a minute is one."""
+    """Return whether the day or minute in a field is a valid one."""
     try:
         for name, form in (("day", "%y%m%d"), ("minute", "%y%m%d%H%M")):
             if parts.get(name):
@@ -116,7 +116,7 @@ def _is_moment(parts: Mapping[str, str | None]) -> bool:
 
 
 def _as_member(meaning: str, text: str, censor: ValueRedactor) -> str:
-    """The text as a member of this name; blanks around it stay, and line breaks in it do not count."""
+    """Redact the text like a member of this name. Surrounding blanks stay, and line breaks in it are ignored."""
     around = _AROUND.fullmatch(text)
     before, inner, after = around.groups() if around else ("", text, "")
     lines = re.split(r"(\r?\n)", inner)
@@ -125,14 +125,14 @@ def _as_member(meaning: str, text: str, censor: ValueRedactor) -> str:
 
 
 def _cut_alike(pieces: Sequence[str], redact: Callable[[str], str]) -> list[str]:
-    """Redacts all the pieces as one, and cuts it into pieces as long as they were; the last one takes what is left."""
+    """Redact the pieces as one text, and split it into pieces of the same lengths; the last one takes the rest."""
     new = redact("".join(pieces))
     places = [0, *accumulate(map(len, pieces[:-1])), len(new)]
     return [new[start:end] for start, end in pairwise(places)]
 
 
 def _between(marks: re.Pattern[str], text: str, redact: Callable[[str], str]) -> str:
-    """The text with all that stands between the marks redacted."""
+    """Redact the text between the marks, and keep the marks."""
     made, done = "", 0
     for mark in marks.finditer(text):
         made += redact(text[done : mark.start()]) + mark[0]
@@ -149,7 +149,7 @@ def _reference(text: str, censor: ValueRedactor) -> str:
 
 
 def _account(text: str, censor: ValueRedactor) -> str:
-    """Bank code and number, or an IBAN; the currency behind it stays."""
+    """Redact bank code and number, or an IBAN, and keep the currency after it."""
 
     def part(piece: str) -> str:
         has_currency = _WITH_CURRENCY.fullmatch(piece) and not compact_iban(piece)
@@ -177,12 +177,12 @@ def _entry(text: str, censor: ValueRedactor) -> str:
 def _purpose(text: str, censor: ValueRedactor) -> str:
     structured = _STRUCTURED.match(text)
     if structured is None:
-        # The lines of a text that has no subfields are one text.
+        # The lines of a text without subfields are one text.
         lines = re.split(r"(\r?\n)", text)
         new = _cut_alike(lines[::2], lambda whole: _redact_code(whole, censor))
         return "".join(line + ending for line, ending in zip(new, [*lines[1::2], ""], strict=True))
     mark = re.escape(structured[1])
-    # The code of a subfield may be cut by a line break, too.
+    # A line break may also split the code of a subfield.
     pieces = re.split(rf"({mark}(?:\r?\n)?\d(?:\r?\n)?\d|\r?\n)", text[3:])
     code = ""
     runs: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
@@ -203,7 +203,7 @@ def _purpose(text: str, censor: ValueRedactor) -> str:
 
 
 def _redact_code(text: str, censor: ValueRedactor, meaning: str = _REMITTANCE) -> str:
-    """The text with what its codes say of its parts."""
+    """Redact the parts of a text by the codes before them."""
     made, done = "", 0
     for code in _CODE.finditer(text):
         made += _as_member(meaning, text[done : code.start()], censor) + code[0]

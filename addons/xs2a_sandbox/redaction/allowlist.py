@@ -1,7 +1,7 @@
-"""Tells what may stay in a recording as it is: kinds, places and names that say nothing of a person and open nothing.
+"""Decides what may stay in a recording: kinds, places and names of values that are neither personal nor credentials.
 
-The names stand in allowlist.txt, beside this module. What is neither listed there nor a word of the vocabulary is
-replaced.
+The names are in allowlist.txt, next to this module. Everything that is neither listed there nor a word of the
+vocabulary is replaced.
 """
 
 import base64
@@ -31,10 +31,10 @@ _SECRETS = re.compile(
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?", re.ASCII)
 _BOOKING_CODE = re.compile(r"[NSF][A-Z]{3}\+\d{3}(?:\+\d{4,5})?(?:\+\d{3})?", re.ASCII)
-"""The transaction type of SWIFT, the booking code, the number of the entry, the text key of German banks."""
+"""The transaction type of SWIFT, the booking code, the number of the entry, and the text key of German banks."""
 _ENUMERATED = re.compile(r"[A-Z]{2,20}(?:_[A-Z]{2,20}){1,7}", re.ASCII)
 _QUANTITY = re.compile(r"[-+]?(?:\d{1,9}|\d{1,12}[.,]\d{1,10})%?", re.ASCII)
-"""Longer whole numbers may be somebody's."""
+"""Longer integers may be personal."""
 _DATE_TIME = re.compile(
     r"(\d{4}-\d{2}-\d{2})[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2})?", re.ASCII
 )
@@ -46,7 +46,7 @@ _CODE_DIGITS = 5
 _VERSION = re.compile(r"v\d+(?:\.\d+)*", re.ASCII)
 _PREFIX = re.compile(r"[a-z]+\d{0,2}(?:[-_.][a-z0-9]{1,20}){0,4}|[A-Z]{2,8}", re.ASCII)
 _FEW_SEGMENTS = 2
-"""Of an interface without a version a longer path may name somebody before its resource."""
+"""Without a version in the path, a longer path may name a person before its resource."""
 _NAME = re.compile(r"[@$#]?[^\W\d][\w.-]{0,60}(?::[\w.-]{1,60})?")
 _NUMBERED_CODE = re.compile(r"[A-Z]{1,10}(?:[-_.]?\d{1,3}){1,3}", re.ASCII)
 _MARKS = re.compile(
@@ -58,16 +58,16 @@ _MARKS = re.compile(
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2}){8,}")
 _LONG_AGO = "2012"
-"""Banks show the dates of a few years. Whoever was born later hardly has an account that an app may read."""
+"""Banks show dates of only a few years, and people born later hardly have an account that an app may read."""
 _EPOCHS = frozenset({"0001-01-01", "1900-01-01", "1970-01-01"})
-"""Dates that stand for none."""
+"""Dates that mean no date."""
 _LETTERS = str.maketrans({"ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ł": "l", "Ł": "L"})
 _LONGEST = 100
-"""Characters of what is remembered: the names of members come again and again."""
+"""Longer texts are not cached. Names of members are repeated often."""
 
 
 def is_secret(name: str) -> bool:
-    """True if what has this name opens something: it is dropped, where other values get a pseudonym."""
+    """Return whether values of this name are credentials. They are dropped, while other values get a pseudonym."""
     return _is_secret(name) if len(name) <= _LONGEST else _is_secret.__wrapped__(name)
 
 
@@ -81,7 +81,7 @@ def _is_secret(name: str) -> bool:
 
 
 def is_identifier(name: str) -> bool:
-    """True if what has this name may also stand in a path."""
+    """Return whether values of this name can also occur in a path."""
     return _last(name) in _LISTS["id-words"]
 
 
@@ -90,7 +90,7 @@ def is_url(name: str) -> bool:
 
 
 def is_birth(name: str) -> bool:
-    """True if what has this name says when somebody was born: the one kind of date that is a person's."""
+    """Return whether this name is for a date of birth, the only kind of date that is personal."""
     return _is_birth(_words(name if name.isascii() else _without_accents(name)))
 
 
@@ -101,28 +101,28 @@ def _is_birth(words: tuple[str, ...]) -> bool:
 
 
 def is_page(name: str) -> bool:
-    """True for a link that many interfaces call so by which a payment user is let in."""
+    """Return whether many interfaces use this name for a link that lets a payment user in."""
     return name.lower() in _LISTS["page-links"]
 
 
 def is_event(name: str) -> bool:
-    """True if what has this name says when something happened at the bank: `booking_date`, `good_until`."""
+    """Return whether this name is for the time of an event at the bank: `booking_date`, `good_until`."""
     words = _words(name)
     return not {"date", "until"}.isdisjoint(words) and not _LISTS["event-words"].isdisjoint(words)
 
 
 def is_long_ago(text: str) -> bool:
-    """True for a moment that is more likely somebody's birthday than the date of a booking."""
+    """Return whether the date is more likely a birthday than that of a booking."""
     return text[:10] < _LONG_AGO and text[:10] not in _EPOCHS and is_moment(text) and text[:1].isdecimal()
 
 
 def is_position(name: str) -> bool:
-    """True if what has this name says where on earth somebody is."""
+    """Return whether this name is for a geographical position."""
     return _has_any(name, "position-words")
 
 
 def is_device(name: str) -> bool:
-    """True if what has this name is of one person's device: a UUID there is no id of the bank's."""
+    """Return whether this name is for a person's device. A UUID there is not an id of the bank."""
     return _has_any(name, "device-words")
 
 
@@ -131,7 +131,7 @@ def is_quantity(name: str) -> bool:
 
 
 def is_code(name: str) -> bool:
-    """True if what has this name is a code, or some of them."""
+    """Return whether this name is for a code or a list of codes."""
     is_of_an_error = _last(name) in ("code", "codes") and _has_any(name, "error-words")
     return name.lower() in CODES or _last(name) in _LISTS["code-words"] or is_of_an_error
 
@@ -141,7 +141,7 @@ def is_bic(name: str, text: str) -> bool:
 
 
 def is_code_value(text: str) -> bool:
-    """True for what is a code where codes stand: `SALA`, `NTRF+177+9310`, `SCHEME_PAUSED` with one word at least."""
+    """Return whether the text is like a code: `SALA`, `NTRF+177+9310`, `SCHEME_PAUSED` (with a known word)."""
     if text in _LISTS["code-values"]:
         return True
     if is_numbered_code(text):
@@ -152,18 +152,18 @@ def is_code_value(text: str) -> bool:
 
 
 def is_numbered_code(text: str) -> bool:
-    """True for `A-401-02`: an id has more digits."""
+    """Return whether the text looks like `A-401-02`, which has fewer digits than an id."""
     return _NUMBERED_CODE.fullmatch(text) is not None and sum(map(str.isdecimal, text)) <= _CODE_DIGITS
 
 
 def is_prose(name: str) -> bool:
-    """True if what has this name tells somebody what went wrong, or what to do."""
+    """Return whether this name is for a text to people about an error or what to do."""
     last = _last(name)
     return last in _LISTS["prose-words"] or (last in ("info", "information") and "error" in _words(name))
 
 
 def is_personal(name: str) -> bool:
-    """True if what has this name is about a person, so that its very words may tell who that is."""
+    """Return whether this name is for personal data, in which even ordinary words may identify somebody."""
     if _last(name) in ("name", "names"):
         return not _has_any(name, "things")
     return _has_any(name, "personal-words")
@@ -174,7 +174,7 @@ def is_amount(text: str) -> bool:
 
 
 def is_moment(text: str) -> bool:
-    """An ISO date, or a date-time with or without an offset; or a date as HTTP has it."""
+    """Return whether the text is an ISO date, a date-time with or without an offset, or an HTTP date."""
     if is_date(text) or _HTTP_DATE.fullmatch(text):
         return True
     moment = _DATE_TIME.fullmatch(text)
@@ -182,15 +182,15 @@ def is_moment(text: str) -> bool:
 
 
 def is_plain(text: str) -> bool:
-    """A kind of value that is harmless wherever it stands: no text at all, a moment, a random UUID, a truth value."""
+    """Return whether the value is harmless anywhere: empty, a moment, a random UUID, a boolean."""
     if is_uuid(text):
-        # Sixteen readable characters are no random number.
+        # A UUID of sixteen readable characters is not random.
         return not all(0x20 <= byte < 0x7F for byte in bytes.fromhex(text.replace("-", "")))
     return not text or text in ("true", "false") or (is_moment(text) and not is_long_ago(text))
 
 
 def is_name(name: str) -> bool:
-    """True if this is the name of a member, not data that became one: an IBAN that maps to a balance, a token."""
+    """Return whether this is the name of a member, not data used as a name: an IBAN that maps to a balance, a token."""
     return len(name) <= _LONGEST and _is_name(name)
 
 
@@ -203,7 +203,7 @@ def _is_name(name: str) -> bool:
 
 
 def _is_numbered(name: str, chunks: list[str]) -> bool:
-    """True if several chunks are an id rather than a name: `KD-4711-081`, and without a word `K7Q2-DHJC`."""
+    """Return whether chunks form an id, not a name: `KD-4711-081`, or `K7Q2-DHJC`, which has no word."""
     digits = sum(map(str.isdecimal, name))
     if len(chunks) < 2 or not digits or kind(name) is Kind.WORD or is_numbered_code(name):
         return False
@@ -213,7 +213,7 @@ def _is_numbered(name: str, chunks: list[str]) -> bool:
 
 
 def _is_random(chunk: str) -> bool:
-    """True if letters and digits without anything between them are none that somebody thought of."""
+    """Return whether letters and digits without separators look random."""
     if kind(chunk) is not Kind.OTHER:
         return False
     changes = len(_CHANGE.findall(chunk))
@@ -224,9 +224,9 @@ def _is_random(chunk: str) -> bool:
 
 
 def prefix(segments: Sequence[str]) -> int:
-    """The number of segments in front of an interface, where nobody is named: `/sx/v1/accounts`, `/sx/.well-known/x`.
+    """Return the number of leading segments of a base path, which names nobody: `/sx/v1/accounts`, `/sx/.well-known/x`.
 
-    An interface begins with its version, or else with one of the usual resources.
+    The interface begins with its version, or else with a typical resource.
     """
     version = next((place for place, segment in enumerate(segments) if _VERSION.fullmatch(segment)), 0)
     start = version or next((place for place, segment in enumerate(segments) if segment in _LISTS["resources"]), 0)
@@ -238,29 +238,29 @@ def prefix(segments: Sequence[str]) -> int:
 
 
 def is_kept_segment(segments: Sequence[str], place: int) -> bool:
-    """True if the segment of a recorded path stands there as it was sent, as far as can be told without the bank."""
+    """Return whether the segment of a recorded path is unredacted, as far as it can be known without the bank."""
     segment = segments[place]
     return place < prefix(segments) or is_bare(segment) or not find_strange(segment)
 
 
 def _is_of_persons(segment: str) -> bool:
-    """True for `customers`, behind which somebody is named."""
+    """Return whether the segment is like `customers`, which is followed by a person's id."""
     return not _LISTS["personal-words"].isdisjoint(word.removesuffix("s") for word in _words(segment))
 
 
 def has_marks(text: str) -> bool:
-    """True if something like an IBAN, a card or telephone number, an e-mail address or a token is in it."""
+    """Return whether the text contains anything like an IBAN, a card or phone number, an e-mail address or a token."""
     return _MARKS.search(text) is not None
 
 
 @lru_cache(4096)
 def readings(name: str) -> tuple[str, ...]:
-    """The name of a member and what can be read in it; the same names come again and again."""
+    """Return the name of a member and its decodings. Cached, because names are repeated."""
     return tuple(decode(name))
 
 
 def decode(text: str, depth: int = 2) -> Iterator[str]:
-    """The text and what can be read in it when it is percent-encoded, base64 or hexadecimal."""
+    """Yield the text and its decodings if it is percent-encoded, base64 or hexadecimal."""
     yield text
     if not depth:
         return

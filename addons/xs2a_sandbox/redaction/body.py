@@ -1,4 +1,7 @@
-"""Redacts a body in the form that it has: JSON, form, multipart, XML, account statement. Of others there is a note."""
+"""Redacts bodies by their form: JSON, form, multipart, XML, account statement.
+
+Other bodies are replaced with a note.
+"""
 
 import json
 import re
@@ -24,7 +27,7 @@ from xs2a_sandbox.redaction.values import ValueRedactor, action_below, without_d
 from xs2a_sandbox.redaction.xml_document import redact_xml
 
 MAX_INFLATED = 16 * 1024 * 1024
-"""Bytes of what a compressed body may grow to; there is only a note of a larger one."""
+"""The most bytes of a decompressed body. A larger one is replaced with a note."""
 
 _MEDIA = re.compile(r"(?:application|audio|font|image|message|model|multipart|text|video)/[a-z0-9][a-z0-9.+-]{0,60}")
 _REASONS = _UNKNOWN, _ENCODED, _DROPPED, _NESTED, *_UNREADABLE = (
@@ -44,22 +47,22 @@ _GZIP = b"\x1f\x8b"
 _BEFORE_XML = b"\xef\xbb\xbf \t\r\n"
 _IN_QUOTES = " !#$&'()*+,-./:;<=>?@[]^_`{|}~"
 _DIAGNOSIS = frozenset({("sandbox", "signature", "reason"), ("sandbox", "signature", "clientSigned", "difference")})
-"""Places where the sandbox says in words what is wrong with a signature: nothing of it is in them."""
+"""Places with the sandbox's own texts about a wrong signature, which quote nothing of it."""
 _PROBLEM = frozenset(("title", "type", "status"))
 """Members of a problem's details."""
 _AUTHORISATION = frozenset("access_token id_token redirect_uri refresh_token state".split())
-"""Members beside which `code` is an authorisation code."""
+"""If one of these members is present, `code` is an authorisation code."""
 
 
 class _Number(str):
-    """A number as it was written: no digit is lost, however many there are."""
+    """A number as it was written, so that no digit is lost."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Stands in a recording for a body that could not be looked through, or was not to be kept."""
+    """Replaces a body in a recording that could not be redacted, or must not be kept."""
 
     kind: str
     size: int
@@ -70,7 +73,7 @@ class Note:
 
 
 def note_of(body: bytes) -> Note | None:
-    """The note that stands in place of a body; None where the body itself is recorded."""
+    """Return the note that replaces a body, or None if the body itself is recorded."""
     note = _NOTE.fullmatch(body)
     if note is None:
         return None
@@ -78,7 +81,7 @@ def note_of(body: bytes) -> Note | None:
 
 
 def notes(body: bytes, media: str) -> list[Note]:
-    """All notes in a recorded body, also those in place of parts of it."""
+    """Return all notes in a recorded body, including those for its parts."""
     bodies = [body]
     if is_multipart(media):
         with suppress(ValueError):
@@ -89,9 +92,9 @@ def notes(body: bytes, media: str) -> list[Note]:
 def redact_body(
     body: bytes, media: str, censor: ValueRedactor, rules: RedactionRules, *, readable: bool = False
 ) -> bytes:
-    """`media` is its type in lower case. The very bytes, if there is nothing to replace in them.
+    """Redact a body. `media` is its type in lower case. If nothing is replaced, the bytes are unchanged.
 
-    With `readable` text of no known form is looked into as if a rule kept its media type.
+    With `readable`, text of an unknown form is redacted as if a rule kept its media type.
     """
     if not body or _NOTE.fullmatch(body):
         return body
@@ -124,7 +127,7 @@ class _Body(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """A form that bodies have: a media type says it, or the content shows it. `redact` raises ValueError."""
+    """A form of bodies, recognised by a media type or by the content. `redact` raises ValueError."""
 
     name: str
     is_said: Callable[[str], bool]
@@ -141,7 +144,7 @@ def _json(body: _Body) -> bytes:
 
 
 def _multipart(body: _Body) -> bytes:
-    """Each part in its own media type. The boundary becomes one that is always the same."""
+    """Redact each part by its own media type, and use a constant boundary."""
     made = [replace(part, **_part(part, body)) for part in parts(body.content)]
     return join(made, BOUNDARY)
 
@@ -224,7 +227,7 @@ def _inflate(body: bytes) -> bytes | None:
 
 
 class _Members:
-    """Walks through JSON with the rules for each place."""
+    """Redacts JSON recursively, with the rules for each place."""
 
     def __init__(self, censor: ValueRedactor, rules: RedactionRules) -> None:
         self._censor = censor
@@ -238,7 +241,7 @@ class _Members:
         action: Action | None = None,
         secret: bool = False,
     ) -> Any:
-        """`action` is the user's, of a place above."""
+        """Redact a value. `action` is the user's rule for a place above."""
         rule = self._rules.path(place) if self._rules.paths and place else None
         action, exact = (rule.action, rule.exact) if rule else (action, False)
         match value:
@@ -260,7 +263,7 @@ class _Members:
         return value
 
     def _title(self, text: str, place: tuple[str, ...]) -> tuple[str, Any]:
-        """The title of a problem (RFC 9457): the same words for all of its kind."""
+        """Return the title of a problem (RFC 9457), which is the same for all of its kind."""
         if "title" in self._rules.members or self._rules.path((*place, "title")):
             return self._member("title", text, place, None, False)
         return "title", without_data(text, self._censor)
@@ -269,7 +272,7 @@ class _Members:
         self, key: str, value: Any, place: tuple[str, ...], action: Action | None, secret: bool
     ) -> tuple[str, Any]:
         action = self._rules.members.get(key.lower(), action) or action_below(key)
-        # Such a link lets in whoever has it: nobody is told of what is in it.
+        # This link lets in everybody who has it, so its content is not passed on to the vault.
         is_visit = self._censor.is_page(key)
         if is_visit:
             self._censor.expect_visit(value.get("href", "") if isinstance(value, dict) else value)
@@ -280,7 +283,7 @@ class _Members:
 
 
 def _make_raw(value: Any) -> Any:
-    """The value with its numbers as `to_json` writes them unchanged."""
+    """Return the value with numbers in a form that `to_json` writes unchanged."""
     match value:
         case _Number():
             return Raw(str(value).encode())

@@ -1,4 +1,4 @@
-"""The members of bodies of which an interface says itself that they open something, or are about a person."""
+"""The members of bodies that an interface itself marks as secret or personal."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MarkedMembers:
-    """Names in lower case. `pages` are links that a payment user is sent to, who is let in by them."""
+    """Names in lower case. `pages` are links for payment users, which let them in."""
 
     secret: frozenset[str] = frozenset()
     personal: frozenset[str] = frozenset()

@@ -1,7 +1,9 @@
-"""Pseudonyms: same in, same out under one key; of the same kind as what they stand for, and never that itself.
+"""Pseudonyms: with the same key, a value always gets the same one.
 
-Values of one shape get different pseudonyms as long as they are short, where a hash would soon give two of them the
-same. All is decided by key and value alone, so that a later process finds the same pseudonyms.
+It has the same form as the value, and differs from it.
+
+Short values of the same form get different pseudonyms; with a hash, two of them would soon get the same. Everything
+depends only on key and value, so that a later process computes the same pseudonyms.
 """
 
 import hmac
@@ -36,21 +38,24 @@ _IN_TEXT = re.compile(
     re.ASCII | re.VERBOSE,
 )
 _UUID = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![A-Za-z0-9])", re.ASCII)
-"""One in some hundred has a group or two that could be a card number or an IBAN."""
+"""Excluded because one UUID in some hundred has a group or two that could be a card number or an IBAN."""
 _TOP_LEVEL = re.compile(r"[a-z]{2,}", re.ASCII)
 _HEX = re.compile(r"(?=[^a-f]*[a-f])[0-9a-f-]{16,}|(?=[^A-F]*[A-F])[0-9A-F-]{16,}")
 _NUMBER = re.compile(r"([-+]?0*)(\d*)(.*)", re.ASCII | re.DOTALL)
 _EXPONENT = re.compile(r"[eE][-+]?\d+$", re.ASCII)
 _DOCUMENTATION = [IPv4Address(net) for net in ("192.0.2.0", "198.51.100.0", "203.0.113.0")]
 _LETTERS = {ord(letter): str(number) for number, letter in enumerate(ascii_uppercase, 10)}
-"""Numbers of letters as the check digits of an IBAN count them."""
+"""The values of letters in the check digits of an IBAN."""
 _SHORT = 19
-"""Characters: with more of them no two pseudonyms will be equal by chance, and the arithmetic would get slow."""
+"""The most characters with this algorithm.
+
+Longer pseudonyms are not equal by chance, and the arithmetic would be slow.
+"""
 _ROUNDS = 8
 
 
 def ensure_key(confdir: Path) -> bytes:
-    """The key in `confdir`; made when there is none yet. Raises ConfigError."""
+    """Return the key in `confdir`, and create it if there is none. Raises ConfigError."""
     file = confdir / FILE
     text = ensure_file(file, "key of the pseudonyms", lambda: secrets.token_hex(32), _KEY.fullmatch)
     if not _KEY.fullmatch(text):
@@ -62,12 +67,12 @@ def ensure_key(confdir: Path) -> bytes:
 
 
 def fingerprint(key: bytes) -> str:
-    """8 hexadecimal digits that tell keys apart and say nothing of the key."""
+    """Return 8 hexadecimal digits that distinguish keys and reveal nothing about them."""
     return hmac.digest(key, b"fingerprint", "sha256")[:4].hex()
 
 
 def compact_iban(text: str) -> str | None:
-    """The electronic form of what is one IBAN, also in lower case or with blanks; any country, right check digits."""
+    """Return the electronic form of an IBAN, also in lower case or with blanks, or None if it is not valid."""
     if not 15 <= len(text) <= 80:
         return None
     compact = _BLANKS.sub("", text).upper()
@@ -75,7 +80,7 @@ def compact_iban(text: str) -> str | None:
 
 
 def compact_pan(text: str) -> str | None:
-    """The digits of what is a card number by its length and its last digit."""
+    """Return the digits of a card number, or None if the length or the last digit is wrong."""
     if not 12 <= len(text) <= 40:
         return None
     compact = _BLANKS.sub("", text)
@@ -83,7 +88,7 @@ def compact_pan(text: str) -> str | None:
 
 
 def splice(text: str, spans: Iterable[tuple[int, int, str]], between: Callable[[str], str] = str) -> str:
-    """The text with others in place of some spans: their beginnings, their ends, and what stands there then."""
+    """Return the text with some spans replaced. Each span is its start, its end, and its new text."""
     pieces, done = [], 0
     for start, end, new in spans:
         pieces += [between(text[done:start]), new]
@@ -92,7 +97,7 @@ def splice(text: str, spans: Iterable[tuple[int, int, str]], between: Callable[[
 
 
 class Pseudonyms:
-    """`unchanged` are values that are left as they are, because they are pseudonyms already."""
+    """`unchanged` are values that stay as they are, because they are pseudonyms already."""
 
     def __init__(self, key: bytes, unchanged: Collection[str] = ()) -> None:
         self._key = hmac.digest(key, b"pseudonyms", "sha256")
@@ -101,23 +106,26 @@ class Pseudonyms:
         self._days = 30 + int.from_bytes(self._digest("days", b"")[:4]) % 365
 
     def shape(self, text: str) -> str:
-        """Letters for letters of the same case, digits for digits, of hexadecimal text too; all else stays."""
+        """Replace letters with letters of the same case and digits with digits, also in hexadecimal text.
+
+        Keep the rest.
+        """
         return text if text in self.unchanged else self._shape(text)
 
     def _shape(self, text: str) -> str:
         if text.isascii() and text.isdecimal():
-            return self._number(text)  # the same identifier may be text in a path and a number in a body
+            return self._number(text)  # the same id may be text in a path and a number in a body
         hexadecimal = _HEX.fullmatch(text) is not None
         return self._other(text, [_alphabet(character, hexadecimal) for character in text])
 
     def text(self, text: str) -> str:
-        """Shaped, but accounts, cards and e-mail addresses in it become what they become when they stand alone."""
+        """Replace like `shape`, but accounts, cards and e-mail addresses get the same pseudonyms as on their own."""
         if text in self.unchanged:
             return text
         return splice(text, self._spots(text), self._shape)
 
     def spots(self, text: str) -> str:
-        """Replaces the accounts, cards and e-mail addresses in it alone, unless they stay in some writing."""
+        """Replace only account numbers, cards and e-mail addresses, except for those that are unchanged."""
 
         def is_unchanged(written: str) -> bool:
             return (compact_iban(written) or compact_pan(written) or written) in self.unchanged
@@ -125,22 +133,22 @@ class Pseudonyms:
         return splice(text, (spot for spot in self._spots(text) if not is_unchanged(text[spot[0] : spot[1]])))
 
     def _spots(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """The beginning and the end of each account, card or e-mail address in a text, and its pseudonym."""
+        """Yield start, end and pseudonym of each account number, card or e-mail address in a text."""
         for kind, start, end in _quote(text):
             alone = {"iban": self.iban, "pan": self.pan}.get(kind, self.shape)
             yield start, end, alone(text[start:end])
 
     def host(self, text: str) -> str:
-        """The name of a host, in lower case, label by label; the last of several stays if it can be a top level."""
+        """Return the pseudonym of a host name in lower case, label by label. A possible top-level domain stays."""
         if text in self.unchanged:
             return text
-        # Not `shape`: a label such as `api` may be known from elsewhere, and would stay in replay alone.
+        # Not `shape`: a label such as `api` may be an unchanged text in replay, and would then stay only there.
         inner, dot, last = text.lower().rpartition(".")
         labels = [self._shape(label) for label in inner.split(".")] if dot else []
         return ".".join([*labels, last if dot and _TOP_LEVEL.fullmatch(last) else self._shape(last)])
 
     def iban(self, text: str) -> str:
-        """An IBAN of the same country and length, with blanks where they were."""
+        """Return an IBAN of the same country and length, with blanks at the same places."""
         compact = compact_iban(text)
         if compact is None or text in self.unchanged:
             return self.shape(text)
@@ -149,7 +157,7 @@ class Pseudonyms:
         return _spread(f"{compact[:2]}{check:02}{bban}", text)
 
     def pan(self, text: str) -> str:
-        """A card number of the same length with the right last digit."""
+        """Return a card number of the same length with the right last digit."""
         compact = compact_pan(text)
         if compact is None or text in self.unchanged:
             return self.shape(text)
@@ -157,7 +165,7 @@ class Pseudonyms:
         return _spread(number + _luhn(number), text)
 
     def ip(self, text: str) -> str:
-        """One of the addresses that are reserved for documentation, of the same version."""
+        """Return an address of the same version from those reserved for documentation."""
         if text in self.unchanged:
             return text
         try:
@@ -171,7 +179,10 @@ class Pseudonyms:
         return str(_DOCUMENTATION[block] + 1 + host)
 
     def number(self, text: str) -> str:
-        """Digits for digits; what leads, the point and the exponent stay, so that JSON takes it as a number."""
+        """Replace the digits of a number.
+
+        Leading zeros, the point and the exponent stay, so that it is still valid in JSON.
+        """
         return text if text in self.unchanged else self._number(text)
 
     def _number(self, text: str) -> str:
@@ -186,7 +197,7 @@ class Pseudonyms:
         return self._other(mantissa, alphabets) + text[len(mantissa) :]
 
     def date(self, text: str) -> str:
-        """A date, or a date-time by its first ten characters, some days earlier: the same number for all."""
+        """Return a date, or the date in a date-time, some days earlier. The number of days is the same for all."""
         if text in self.unchanged:
             return text
         try:
@@ -195,7 +206,7 @@ class Pseudonyms:
             return self.shape(text)
 
     def _other(self, text: str, alphabets: Sequence[str]) -> str:
-        """Another text of these alphabets; characters of an empty alphabet stay."""
+        """Return another text with characters of these alphabets. Characters with an empty alphabet stay."""
         places = [(place, alphabet) for place, alphabet in enumerate(alphabets) if alphabet]
         result = list(text)
         if not places:
@@ -216,14 +227,18 @@ class Pseudonyms:
         return "".join(result)
 
     def _next(self, number: int, size: int, shape: bytes) -> int:
-        """The successor of `number` in a circle of all numbers below `size`, in an order that only the key knows."""
+        """Return the successor of `number` in a cycle of all numbers below `size`, in an order that the key
+        determines.
+        """
         place = self._shuffle(number, size, shape, range(_ROUNDS), 1)
         return self._shuffle((place + 1) % size, size, shape, range(_ROUNDS - 1, -1, -1), -1)
 
     def _shuffle(self, number: int, size: int, shape: bytes, rounds: range, sign: int) -> int:
-        """A permutation of the numbers below `size`: a Feistel network; backwards and with `sign` -1, its inverse.
+        """Apply a permutation of the numbers below `size`, a Feistel network.
 
-        The numbers are places in a rectangle, whose few that are beyond `size` are walked through.
+        Reversed rounds and `sign` -1 give its inverse.
+
+        The numbers are cells of a rectangle. The few cells beyond `size` are skipped.
         """
         width = isqrt(size - 1) + 1
         height = -(-size // width)
@@ -240,7 +255,7 @@ class Pseudonyms:
                 return number
 
     def _mix(self, data: bytes) -> int:
-        # A copy spares the work that the key makes.
+        # Copying saves the work of initialising with the key.
         mixed = self._keyed.copy()
         mixed.update(data)
         return int.from_bytes(mixed.digest())
@@ -267,7 +282,7 @@ def _alphabet(character: str, hexadecimal: bool) -> str:
 
 
 def _quote(text: str) -> Iterator[tuple[str, int, int]]:
-    """Finds words that may be pseudonyms: their kind (`mail`, `iban`, `pan`), its beginning and its end."""
+    """Yield possible pseudonyms in a text: their kind (`mail`, `iban`, `pan`), start and end."""
     done = 0
     for uuid in _UUID.finditer(text):
         yield from _find_quoted(text, done, uuid.start())
@@ -280,14 +295,15 @@ def _find_quoted(text: str, place: int, end: int) -> Iterator[tuple[str, int, in
         kind, start, place = str(match.lastgroup), match.start(), match.start() + 1
         ends = [match.end()] if kind == "mail" else _ends(match, compact_iban if kind == "iban" else compact_pan)
         if ends:
-            # A word after an account number may make another one with it, but hardly of its country's length.
+            # A word after an account number may form another one with it, but hardly with the right length for its
+            # country.
             right = (end for end in ends if kind == "iban" and is_iban(compact_iban(text[start:end]) or ""))
             place = ends[0] if len(ends) == 1 else next(right, ends[0])
             yield kind, start, place
 
 
 def _ends(match: re.Match[str], compact: Callable[[str], str | None]) -> list[int]:
-    """The ends of words up to which it is one, the last of them first."""
+    """Return the ends of words up to which the text is valid, the last one first."""
     text, start = match.string, match.start()
     words = (end for end in range(match.end(), start + 11, -1) if end == match.end() or _BLANKS.match(text[end]))
     return [end for end in words if compact(text[start:end])]
@@ -298,13 +314,13 @@ def _check_sum(text: str) -> int:
 
 
 def _luhn(number: str) -> str:
-    """The digit that makes a card number of these."""
+    """Return the last digit of a card number with these digits."""
     doubled = (int(digit) * factor for digit, factor in zip(reversed(number), cycle((2, 1)), strict=False))
     return str(-sum(part // 10 + part % 10 for part in doubled) % 10)
 
 
 def _spread(compact: str, like: str) -> str:
-    """The characters of `compact` written with the blanks and the case of `like`."""
+    """Return the characters of `compact` with the blanks and the case of `like`."""
     rest = iter(compact)
     spread = (character if _BLANKS.match(character) else next(rest) for character in like)
     return "".join(new.lower() if old.islower() else new for new, old in zip(spread, like, strict=True))

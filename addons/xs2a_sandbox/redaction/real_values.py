@@ -1,4 +1,4 @@
-"""The way back from pseudonyms: what of an exchange a vault may keep, and how it comes into its place again."""
+"""The way back from pseudonyms: which real values a vault may keep, and how they are put back."""
 
 import logging
 import re
@@ -25,17 +25,17 @@ from xs2a_sandbox.redaction.vault import RealRequest, Vault, digest
 log = logging.getLogger("xs2a_sandbox")
 
 _TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]+\.")
-"""How a JSON Web Token begins."""
+"""The beginning of a JSON Web Token."""
 _QUOTABLE = re.compile(r"[\w@.-]*\w")
-"""A word of a text, with what an account, an id or an address has in it."""
+"""A word of a text, including the characters in accounts, ids and addresses."""
 _VISITS = 1000
-"""Links for payment users that are remembered."""
+"""The most links for payment users that are remembered."""
 _MOST = 100_000
-"""Values that are remembered to be in the vault, so that they are not written again."""
+"""The most values that are known to be in the vault, so that they are not written again."""
 
 
 class _Other(Pseudonyms):
-    """Gives for a text whatever `other` does, of whichever kind it is."""
+    """Replaces every text with the result of `other`, whatever its kind is."""
 
     def other(self, text: str) -> str:
         return text
@@ -47,7 +47,7 @@ class _Other(Pseudonyms):
 
 
 class _Secrets(ValueRedactor):
-    """Drops what opens doors, also where it is met again later, and leaves all else as it is."""
+    """Drops credentials, also at later occurrences, and keeps everything else."""
 
     pseudonyms = _Other
 
@@ -62,20 +62,20 @@ class _Secrets(ValueRedactor):
             self._visits.append(split_target(path).segments)
 
     def is_visit(self, target: str) -> bool:
-        """True if it is a page that a payment user was sent to; who has its address is let in."""
+        """Return whether the target is a page for payment users, whose address lets in everybody who has it."""
         segments = split_target(target).segments
-        # Links have the whole path, targets what is below the bank's URL.
+        # Links have the whole path, targets the part below the bank's URL.
         return segments != () and any(visit[-len(segments) :] == segments for visit in self._visits)
 
     def prose(self, text: str) -> str:
         return self._note_made(text, text)
 
     def is_secret(self, name: str) -> bool:
-        # A challenge may show the one-time password that answers it.
+        # A challenge may contain the one-time password.
         return super().is_secret(name) or name.lower() == "challengedata"
 
     def opens(self, text: str) -> bool:
-        """True if it holds something that was dropped before, or a token."""
+        """Return whether the text contains something that was dropped before, or a token."""
         return _TOKEN.search(text) is not None or bool(self.remembered.spans(text, whole=True))
 
     def _note_made(self, text: str, new: str) -> str:
@@ -83,22 +83,22 @@ class _Secrets(ValueRedactor):
 
 
 class WithoutSecrets(Redactor):
-    """Drops what opens doors, and nothing else: what remains tells who somebody is."""
+    """Drops only credentials. The result still identifies people."""
 
     censor = _Secrets
     _censor: _Secrets
 
     def __init__(self, rules: RedactionRules = DEFAULT, marked: MarkedMembers = NONE) -> None:
-        # Whatever a recording is to keep, a token does not get into a vault.
+        # Tokens never get into a vault, even if a rule keeps them in the recording.
         super().__init__(b"", rules.without("keep"), marked=marked)
 
     def opens(self, text: str) -> bool:
-        """True if a text is or holds what was dropped before."""
+        """Return whether the text contains something that was dropped before."""
         return self._censor.opens(text)
 
     def real_request(self, exchange: Exchange) -> RealRequest:
-        """The request, as a vault may keep it."""
-        self.entry(exchange)  # to know what opens doors before the path is looked at
+        """Return the request in the form that a vault may keep."""
+        self.entry(exchange)  # finds credentials, before the path is redacted
         if self._censor.is_visit(exchange.target):
             return RealRequest(DROPPED, Headers(), b"", is_whole=False)
         target = self._censor.url(exchange.target)
@@ -118,17 +118,17 @@ class WithoutSecrets(Redactor):
         return media_type(exchange.headers.get("content-type"))
 
     def _redact_unknown(self, name: str, text: str) -> None:
-        # Not remembered, what is in such a field keeps nothing else out: it may be the customer's name.
+        # Do not remember the value of this header: it may be, for example, the name of the customer.
         if allowlist.is_secret(name):
             super()._redact_unknown(name, text)
 
 
 _MAY_LACK = allowlist.URL_HEADERS | {"content-type", "content-length"}
-"""Header fields with which a request can be sent without a part of them: a `state` that only its app knows."""
+"""Headers that may lack a part when a request is sent again, such as a `state` that only its app knows."""
 
 
 class VaultWriter:
-    """Redacts exchanges for a recording, and keeps in a vault what it replaces in them. One thread may use it."""
+    """Redacts exchanges for a recording, and keeps the replaced values in a vault. Only one thread may use it."""
 
     def __init__(self, redactor: Redactor, rules: RedactionRules, vault: Vault, key: bytes) -> None:
         self._redactor = redactor
@@ -143,7 +143,7 @@ class VaultWriter:
         vault.add_key(key)
 
     def entry[E: Exchange](self, entry: E) -> E:
-        """The exchange as it may be written to disk; by then the vault has the rest of it."""
+        """Return the exchange as it may be written to disk. The vault then has the replaced values."""
         real = self._secrets.real_request(entry)
         self._thread = 0 if real.target == DROPPED else get_ident()
         try:
@@ -168,13 +168,13 @@ class VaultWriter:
         return recorded
 
     def _replace(self, text: str, pseudonym: str) -> None:
-        # What other threads redact is for the log, and perhaps no part of a recording.
+        # What other threads redact is for the log, and need not be in the recording.
         if self._thread == get_ident() and (pseudonym, text) not in self._kept:
             self._fresh[pseudonym] = text
 
 
 class _PutBack(_Other):
-    """Gives what a pseudonym stands for."""
+    """Returns the value behind a pseudonym."""
 
     values: Mapping[str, str] = {}
 
@@ -183,7 +183,7 @@ class _PutBack(_Other):
 
 
 class _Restoring(ValueRedactor):
-    """Leaves what opens doors: it was never recorded, and comes from the app."""
+    """Keeps credentials: they were never recorded, and come from the app."""
 
     pseudonyms = _PutBack
     _pseudonyms: _PutBack
@@ -195,7 +195,7 @@ class _Restoring(ValueRedactor):
         return text
 
     def prose(self, text: str) -> str:
-        # Of what an error quotes only what stands elsewhere, too, is known.
+        # In error texts, only values that also occur elsewhere are known.
         return _QUOTABLE.sub(lambda word: self._pseudonyms.other(word[0]), text)
 
     def number(
@@ -207,13 +207,16 @@ class _Restoring(ValueRedactor):
 
 
 class Depseudonymizer(Redactor):
-    """Puts real values in the place of their pseudonyms, and leaves all else. Made as the redactor was."""
+    """Replaces pseudonyms with real values, and keeps everything else.
+
+    It is created in the same way as the redactor.
+    """
 
     censor = _Restoring
     _censor: _Restoring
 
     def knowing(self, values: Mapping[str, str]) -> Self:
-        """Itself, from now on with these values by their pseudonyms."""
+        """Use these values, by their pseudonyms, from now on. Returns itself."""
         self._censor.know(values)
         return self
 
@@ -226,9 +229,9 @@ class Depseudonymizer(Redactor):
         return replace(response, headers=headers.pairs, body=body)
 
     def recorded(self, exchange: Exchange, real: RealRequest) -> Exchange:
-        """A recorded exchange as it was, with its real request; what was dropped stays so."""
+        """Return a recorded exchange with its real request. What was dropped stays so."""
         fields = {name.lower() for name, _ in real.headers}
-        # What somebody's rule has kept in the recording, though it opens a door.
+        # Headers with credentials that a rule of the user has kept in the recording.
         more = (pair for pair in exchange.headers if pair[0].lower() not in fields)
         headers, body = self._message(exchange.answer_headers, exchange.answer_body)
         return replace(

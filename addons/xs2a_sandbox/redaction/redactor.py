@@ -1,6 +1,6 @@
-"""Redacts an exchange with a bank, so that it may be written down: no secret, and pseudonyms for persons' data.
+"""Redacts an exchange with a bank for writing: drops credentials, and replaces personal data with pseudonyms.
 
-A list says what is harmless; all else is replaced or dropped, so that what nobody thought of does not get out.
+Everything that is not listed as harmless is replaced or dropped, so that unknown data cannot leak.
 """
 
 from collections.abc import Callable, Collection
@@ -19,20 +19,20 @@ from xs2a_sandbox.redaction.rules import DEFAULT, RedactionRules
 from xs2a_sandbox.redaction.values import ValueRedactor
 
 SCHEMES = frozenset("basic bearer digest hoba mutual negotiate".split())
-"""Schemes of authentication, in lower case."""
+"""Authentication schemes in lower case."""
 
 
 class Redactor:
-    """Pseudonymises and drops. Only `key`, `rules` and a value decide what becomes of it, wherever it stands.
+    """Replaces and drops values. The result depends only on `key`, `rules` and the value, not on its place.
 
-    `words` are those of the interface, which stay; so do the hosts of `banks`; of what is `marked` the interface itself
-    says what it is. `unchanged` are the texts of recorded rules, which stay as they are: a client sends back what an
-    answer gave it. Several threads may use it.
+    `words` of the interface and the hosts of `banks` stay; `marked` members are declared as secret or personal by the
+    interface. `unchanged` are texts of recorded rules, which stay, because clients send back what answers gave them.
+    Several threads may use it.
     """
 
     censor: type[ValueRedactor] = ValueRedactor
     readable = False
-    """True if text that is neither JSON nor a form is looked into, not only noted."""
+    """Whether text that is neither JSON nor a form is redacted, rather than replaced with a note."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class Redactor:
             self._censor.trust(bank)
 
     def tell(self, tell: Callable[[str, str], None]) -> None:
-        """Tells from now on of each value that is replaced, and of its pseudonym; the thread is that which redacts."""
+        """Call `tell` from now on for each replaced value with its pseudonym, in the thread that redacts."""
         self._censor.tell = tell
 
     def entry[E: Exchange](self, entry: E) -> E:
-        """The exchange as it may be written to disk."""
+        """Return the exchange as it may be written to disk."""
         before = self._censor.count
         bank = self._censor.trust(entry.bank)
         self._censor.trust_prefix(entry.target)
@@ -74,7 +74,7 @@ class Redactor:
         return replace(redacted, redactions=self._censor.count - before)
 
     def answer(self, response: Response) -> Response:
-        """The answer with the body that a recording would hold; nothing of one that cannot be decoded."""
+        """Return the answer with its body as in a recording; without a body if it cannot be decoded."""
         body = decode(Headers(response.headers), response.body) or b""
         kind = [pair for pair in response.headers if pair[0].lower() == "content-type"]
         redacted = redact_body(body, media_type(kind[0][1] if kind else None), self._censor, self._rules)
@@ -82,7 +82,10 @@ class Redactor:
         return Response(response.status, fields, redacted)
 
     def request(self, request: Request) -> Request:
-        """The request as it is matched with recorded rules; the same object if nothing changes. Framing stays."""
+        """Return the request as it is matched with recorded rules, or the same object if nothing changes.
+
+        Framing headers stay.
+        """
         target = self._censor.url(request.target)
         headers = self._headers(request.headers, replayed=True)
         body = redact_body(request.body, media_type(request.headers.get("content-type")), self._censor, self._rules)
@@ -91,11 +94,11 @@ class Redactor:
         return replace(request, target=target, headers=headers, body=body)
 
     def target(self, target: str) -> str:
-        """The path, without query, for log lines."""
+        """Return the redacted path, without the query, for log lines."""
         return self._censor.url(target.partition("?")[0])
 
     def text(self, text: str) -> str:
-        """Redacts messages that may quote something, such as the reason of an error."""
+        """Redact a message that may quote something, such as the reason of an error."""
         return values.in_words(text, self._censor)
 
     def _message(self, headers: Headers, body: bytes) -> tuple[Headers, bytes]:
@@ -117,7 +120,7 @@ class Redactor:
         return headers if tuple(pairs) == headers.pairs else Headers(pairs)
 
     def _header(self, name: str, text: str) -> str | None:
-        """None for a field that is dropped, with its name."""
+        """Redact a header value. Returns None if the header is dropped."""
         if name == "content-type" and is_multipart(media_type(text)):
             return with_boundary(self._apply_rule(name, without_boundary(text)) or media_type(text), BOUNDARY)
         return self._apply_rule(name, text)
@@ -135,7 +138,7 @@ class Redactor:
         return self._redact_unruled(name, text)
 
     def _redact_unruled(self, name: str, text: str) -> str | None:
-        """Redacts a field that no rule of the user is about, by what is known of it."""
+        """Redact a header without a rule of the user, by what is known about it."""
         censor = self._censor
         if name == "host":
             return censor.host(text)
@@ -157,5 +160,5 @@ class Redactor:
         return None
 
     def _redact_unknown(self, name: str, text: str) -> None:
-        """A field of which nothing is known is left out."""
+        """Drop a header about which nothing is known."""
         self._censor.drop(text)

@@ -1,4 +1,4 @@
-"""The user's own rules of redaction, YAML with `redaction: 1`: what to keep, replace or drop against the default."""
+"""The user's redaction rules, YAML with `redaction: 1`: what to keep, replace or drop, overriding the default."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,14 +15,14 @@ Action = Literal["keep", "replace", "drop"]
 
 @dataclass(frozen=True, slots=True)
 class PathRule:
-    """`steps` of a JSON Pointer, unescaped; `*` is any one."""
+    """`steps` of a JSON Pointer, unescaped; `*` matches any step."""
 
     steps: tuple[str, ...]
     action: Action
 
     @property
     def exact(self) -> bool:
-        """True if it names the member itself."""
+        """Whether the rule names the member itself."""
         return self.steps[-1] != "*"
 
     def fits(self, place: Sequence[str]) -> bool:
@@ -41,12 +41,15 @@ class RedactionRules:
     paths: tuple[PathRule, ...] = ()
 
     def path(self, place: Sequence[str]) -> PathRule | None:
-        """The rule for this place in a body; of several the one with the fewest `*`."""
+        """Return the rule for this place in a body; of several, the one with the fewest `*`."""
         fitting = [rule for rule in self.paths if rule.fits(place)]
         return min(fitting, key=lambda rule: rule.steps.count("*"), default=None)
 
     def without(self, action: Action) -> "RedactionRules":
-        """These rules but for those with that action, of media types apart: a form that is known opens nothing."""
+        """Return the rules without this action.
+
+        Those for media types stay, because a known form contains no credentials.
+        """
         members, headers, queries = (
             {name: own for name, own in actions.items() if own != action}
             for actions in (self.members, self.headers, self.queries)
@@ -59,7 +62,7 @@ DEFAULT = RedactionRules()
 
 
 def read(file: Path) -> RedactionRules:
-    """Raises `Unreadable` with every problem of the file."""
+    """Read rules. Raises Unreadable with every problem of the file."""
     rules = yaml_reader.read(file)
     if problems := yaml_reader.complaints(rules, bundled_schema("redaction")):
         raise Unreadable(problems)

@@ -1,4 +1,4 @@
-"""Decides what becomes of one value, by its kind and the name of its place."""
+"""Redacts a single value, by its kind and its name."""
 
 import re
 from collections import Counter, deque
@@ -34,21 +34,21 @@ _SPOTS = re.compile(
 
 
 def action_below(name: str) -> Action | None:
-    """The action for when and where somebody was, in numbers that would be kept anywhere else."""
+    """Return the action below members about birth or position, where numbers would otherwise be kept."""
     return "replace" if allowlist.is_birth(name) or allowlist.is_position(name) else None
 
 
 def in_words(text: str, censor: "ValueRedactor") -> str:
-    """Words of the vocabulary stay. What was replaced elsewhere is replaced in the same way here."""
+    """Redact a text, but keep words of the vocabulary. Values replaced elsewhere get the same pseudonyms here."""
     return splice(
         text, censor.remembered.spans(text, whole=True), lambda part: _replace_spots(part, censor, words=True)
     )
 
 
 def without_data(text: str, censor: "ValueRedactor") -> str:
-    """Accounts, addresses, numbers and links are replaced, and all that was replaced elsewhere; other words stay.
+    """Replace only accounts, addresses, numbers, links, and values replaced elsewhere; keep all other words.
 
-    This is weaker, and for text that somebody wants kept.
+    This is weaker, and meant for text that the user wants to keep.
     """
     return censor.remembered.replace(_replace_spots(text, censor, words=False))
 
@@ -69,7 +69,7 @@ def _spot(spot: re.Match[str], censor: "ValueRedactor", *, words: bool) -> str:
     if censor.is_trusted(text):
         return text
     if spot["iban"]:
-        # Words after an account number look as if they belonged to it.
+        # Words after an account number look like parts of it.
         end = next((end for end in range(len(text), 14, -1) if compact_iban(text[:end])), len(text))
         if end == len(text) and not compact_iban(text) and words:
             return _between(text, censor)
@@ -82,18 +82,18 @@ def _spot(spot: re.Match[str], censor: "ValueRedactor", *, words: bool) -> str:
 
 
 def _between(text: str, censor: "ValueRedactor") -> str:
-    """Redacts a text that has no accounts, links and dates."""
+    """Redact a text without accounts, links and dates."""
     spans = ((start, end, text[start:end]) for start, end in vocabulary.find_strange(text, running=True))
     strange = (span for span in spans if not (censor.is_trusted(span[2]) or censor.is_of_the_interface(span[2])))
     return splice(text, ((start, end, censor.shape(words)) for start, end, words in strange))
 
 
 _SHORTEST, _LONGEST = 5, 200
-"""Characters: shorter ones are found everywhere, longer ones are no names or numbers."""
+"""The shortest and longest remembered texts: shorter ones occur everywhere, longer ones are not names or numbers."""
 
 
 class Remembered:
-    """The last `limit` texts that were replaced, with their pseudonyms; upper and lower case are the same."""
+    """The last `limit` replaced texts with their pseudonyms, ignoring case."""
 
     def __init__(self, limit: int = 10_000) -> None:
         self._limit = limit
@@ -121,11 +121,11 @@ class Remembered:
             return next(self._occurrences(text), None) is not None
 
     def replace(self, text: str) -> str:
-        """The text with pseudonyms where it holds one of the remembered."""
+        """Return the text with pseudonyms for all remembered texts in it."""
         return splice(text, self.spans(text))
 
     def spans(self, text: str, *, whole: bool = False) -> list[tuple[int, int, str]]:
-        """The places where one of the remembered stands, with `whole` as a word or several, and its pseudonym."""
+        """Return the places of remembered texts with their pseudonyms; with `whole`, only complete words."""
         spans: list[tuple[int, int, str]] = []
         with self._lock:
             for start, original, pseudonym in self._occurrences(text):
@@ -135,7 +135,7 @@ class Remembered:
         return spans
 
     def _occurrences(self, text: str) -> Iterator[tuple[int, str, str]]:
-        """The beginning of each, what it is, its pseudonym; the longest of those that begin at the same place first."""
+        """Yield start, text and pseudonym of each occurrence; the longest first if several have the same start."""
         text = _lower(text)
         for start in range(len(text) - _SHORTEST + 1):
             for original in sorted(self._by_start.get(text[start : start + _SHORTEST], ()), key=len, reverse=True):
@@ -154,7 +154,7 @@ def _inside_a_word(text: str, start: int, end: int) -> bool:
 
 
 def _lower(text: str) -> str:
-    """Every character where it was: the lower case of some is two."""
+    """Return the text in lower case with all characters at the same positions, because some have two in lower case."""
     lower = text.lower()
     return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
@@ -171,23 +171,24 @@ _NO_BLANKS = re.compile(r"[!-~]*")
 _HOST = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", re.ASCII)
 _LOOPBACK = re.compile(r"127\.\d+\.\d+\.\d+|::1|localhost", re.ASCII)
 _SMALL_NUMBER = re.compile(r"-?(?:\d{1,4}|\d{1,7}\.\d{1,3})", re.ASCII)
-"""A count, or an amount; what has more decimals may be where somebody is."""
+"""A count or an amount. With more decimals it may be a position."""
 _DIGIT = re.compile(r"\d")
 _ADDRESS_PART = re.compile(r'[^\s,;="\[\]]+')
 _FORWARDED = frozenset("for by host proto http https unknown".split())
 _AUTHORISATION = frozenset("code state session sid".split())
-"""Parameters that open something, where members of JSON with these names do not."""
+"""Parameters that are credentials, while JSON members with these names are not."""
 _SEPARATORS = re.compile(r"[\s;,=]+")
 _SECRET = 8
-"""Characters of a word in what is dropped, for which to look elsewhere: the token in `Bearer 2fa81bc0`."""
+"""The least length of a word in a dropped value that is removed elsewhere, too: the token in `Bearer 2fa81bc0`."""
 _DEEPEST = 3
-"""Links inside of links that are looked into."""
+"""The deepest nesting of links that is redacted."""
 
 
 class ValueRedactor:
-    """Replaces values, or drops them. `words` are those of the interface, `unchanged` texts
-    that stay as they are, `remembered` those that were replaced before. `tell` is told each value that is replaced, and
-    its pseudonym, but nothing that is dropped.
+    """Replaces or drops values.
+
+    `words` are those of the interface, `unchanged` texts stay as they are, and `remembered` are texts replaced before.
+    Calls `tell` with each replaced value and its pseudonym, but not with dropped values.
     """
 
     pseudonyms: type[Pseudonyms] = Pseudonyms
@@ -204,7 +205,7 @@ class ValueRedactor:
         self.tell: Callable[[str, str], None] | None = None
         self._silent: set[int] = set()
         self._counts: Counter[int] = Counter()
-        self._lock = Lock()  # recordings are written in one thread while another one writes the log
+        self._lock = Lock()  # recordings and logs are written in different threads
         self._rules = rules
         self._words = frozenset(words)
         self._hosts: frozenset[str] = frozenset()
@@ -212,7 +213,7 @@ class ValueRedactor:
         self.remembered = Remembered()
 
     def trust(self, bank: str) -> str:
-        """The URL of a bank, whose host and path are harmless from now on; without a password in it."""
+        """Trust the host and the path of a bank's URL from now on. Returns the URL without a password."""
         parts = _URL.match(bank)
         if not parts or not parts["authority"]:
             return self.drop(bank)
@@ -225,7 +226,7 @@ class ValueRedactor:
         return f"{parts['scheme']}://{authority}{parts['path']}"
 
     def trust_prefix(self, target: str) -> None:
-        """Keeps from now on, wherever a path names it, what stands before the interface in a path of the bank's own."""
+        """Keep, from now on, the segments before the interface in a path of the bank."""
         segments = [unquote(segment) for segment in target.partition("?")[0].split("/")]
         words = {segment for segment in segments[: allowlist.prefix(segments)] if segment}
         if not words <= self._words:
@@ -237,11 +238,11 @@ class ValueRedactor:
         return low in self._hosts or _LOOPBACK.fullmatch(low.rpartition(":")[0] or low) is not None
 
     def is_of_the_interface(self, text: str) -> bool:
-        """True if it is one of its own words and codes."""
+        """Return whether it is a word or code of the interface."""
         return text in self._words
 
     def is_unchanged(self, text: str) -> bool:
-        """True if it is one of the texts that stay as they are."""
+        """Return whether it is one of the texts that stay as they are."""
         return text in self._pseudonyms.unchanged
 
     def member(
@@ -254,7 +255,7 @@ class ValueRedactor:
         exact: bool = False,
         depth: int = 0,
     ) -> str:
-        """A text under this name. `exact`: the user's rule that asks for `action` names this very place."""
+        """Redact a text with this name. `exact` means that the user's rule with `action` names this place itself."""
         if action == "keep" and exact:
             return text
         if action == "drop" or secret or self.is_secret(name):
@@ -264,7 +265,7 @@ class ValueRedactor:
         return self.replace(text) if action == "replace" else self.by_name(name, text, depth)
 
     def by_name(self, name: str, text: str, depth: int) -> str:
-        """A text under this name, about which no rule says anything and which opens nothing."""
+        """Redact a text with this name that no rule matches and that is not a credential."""
         if allowlist.is_bic(name, text) or (allowlist.is_quantity(name) and allowlist.is_amount(text)):
             return text if not self.remembered.knows(text) else self.shape(text)
         if allowlist.is_birth(name) or allowlist.is_position(name) or (allowlist.is_device(name) and is_uuid(text)):
@@ -286,7 +287,7 @@ class ValueRedactor:
     def number(
         self, name: str, text: str, action: Action | None = None, *, secret: bool = False, exact: bool = False
     ) -> str:
-        """A number of JSON, as it was written."""
+        """Redact a JSON number, as it was written."""
         if action == "keep" and exact:
             return text
         if action == "drop" or secret or self.is_secret(name):
@@ -296,32 +297,35 @@ class ValueRedactor:
         return self._note_made(text, self._pseudonyms.pan(text) if text.isdecimal() else self._pseudonyms.number(text))
 
     def is_harmless(self, name: str, number: str) -> bool:
-        """True for a number that stays under this name."""
+        """Return whether a number with this name stays."""
         if allowlist.is_birth(name) or allowlist.is_position(name) or self.is_personal(name):
             return False
         return bool(_SMALL_NUMBER.fullmatch(number)) or (allowlist.is_quantity(name) and allowlist.is_amount(number))
 
     def name(self, text: str) -> str:
-        """The name of a member or a parameter, unless it is data that became one: an IBAN with its balance."""
+        """Return the name of a member or parameter.
+
+        Data used as a name, such as an IBAN with its balance, is redacted.
+        """
         if self.is_unchanged(text):
             return text
-        # An ordinary word does not become a person's because it was somebody's name once.
+        # An ordinary word does not become personal because it was replaced as somebody's name once.
         numbered = (reading for reading in allowlist.readings(text) if _DIGIT.search(reading))
         return (
             text if allowlist.is_name(text) and not any(map(self.remembered.occurs_in, numbered)) else self.value(text)
         )
 
     def value(self, text: str, depth: int = 0) -> str:
-        """A text of which nothing but its kind is known."""
+        """Redact a text about which only its kind is known."""
         return self._of_a_person(text, depth) if _BLANK.search(text) else self._redact_piecewise(text, depth)
 
     def _of_a_person(self, text: str, depth: int = 0) -> str:
-        """A text whose very words may tell who somebody is."""
+        """Redact a text in which even ordinary words may identify somebody."""
         kept = self._of_its_kind(text, depth)
         return self.shape(text) if kept is None else kept
 
     def _redact_piecewise(self, text: str, depth: int = 0) -> str:
-        """Words stay, and what stands between signs is decided about by itself: an id in `AIS:4711-0815`."""
+        """Keep words, and redact the parts between signs separately, such as an id in `AIS:4711-0815`."""
         kept = self._of_its_kind(text, depth)
         if kept is not None:
             return kept
@@ -331,11 +335,11 @@ class ValueRedactor:
         return splice(text, ((start, end, self._of_a_person(text[start:end], depth)) for start, end in strange))
 
     def _of_its_kind(self, text: str, depth: int) -> str | None:
-        """None for a text that is just a text."""
+        """Redact a text of a special kind, or return None if it is an ordinary text."""
         if self.is_unchanged(text):
             return text
         if allowlist.is_plain(text):
-            # That of a device, wherever else it stands.
+            # A UUID of a device is also replaced at other places.
             return self.remembered.replace(text) if is_uuid(text) and self.remembered.knows(text) else text
         if allowlist.is_long_ago(text):
             return self._note_made(text, self._pseudonyms.date(text))
@@ -351,7 +355,7 @@ class ValueRedactor:
         return _LOOKS_LIKE_URL.fullmatch(text) is not None
 
     def identifier(self, text: str, depth: int = 0) -> str:
-        """The same in paths, links and bodies."""
+        """Redact an id in the same way in paths, links and bodies."""
         return (
             text if self.is_of_the_interface(text) or vocabulary.is_bare(text) else self._redact_piecewise(text, depth)
         )
@@ -366,7 +370,7 @@ class ValueRedactor:
         return self._note_left_out(text, DROPPED) if text else text
 
     def replace(self, text: str) -> str:
-        """Also what would be kept by its kind: moments, amounts, UUIDs."""
+        """Replace also kinds that are normally kept: moments, amounts, UUIDs."""
         if allowlist.is_moment(text):
             return self._note_made(text, self._pseudonyms.date(text))
         if allowlist.is_amount(text) and not compact_pan(text):
@@ -374,23 +378,26 @@ class ValueRedactor:
         return self.shape(text) if allowlist.is_plain(text) else self._of_a_person(text)
 
     def redact_carefully(self, text: str) -> str:
-        """A text that is harmless by its place, as far as it is made of words and short numbers."""
+        """Redact a text at a harmless place: words and short numbers stay."""
         is_harmless = vocabulary.is_bare(text) or (allowlist.is_moment(text) and not allowlist.is_long_ago(text))
         return text if is_harmless else self._redact_piecewise(text)
 
     def prose(self, text: str) -> str:
-        """Redacts what is said to somebody, such as the text of an error. As it may quote anything, nobody is told."""
+        """Redact text to people, such as that of an error.
+
+        It may quote anything, so its values are not passed to `tell`.
+        """
         if self.is_unchanged(text):
             return text
         with self.silence():
             return in_words(text, self)
 
     def expect_visit(self, link: str) -> None:
-        """Takes note of a link that a payment user is sent to."""
+        """Note a link for payment users."""
 
     @contextmanager
     def silence(self) -> Iterator[None]:
-        """Tells nobody of what this thread redacts meanwhile."""
+        """Do not call `tell` for values that this thread redacts within the context."""
         thread = get_ident()
         was_silent = thread in self._silent
         self._silent.add(thread)
@@ -401,29 +408,29 @@ class ValueRedactor:
                 self._silent.discard(thread)
 
     def is_secret(self, name: str) -> bool:
-        """True if what has this name opens something, with all that is in it."""
+        """Return whether values with this name, including everything in them, are credentials."""
         return name.lower() in self._marked.secret or allowlist.is_secret(name)
 
     def is_personal(self, name: str) -> bool:
-        """True if what has this name is about a person."""
+        """Return whether values with this name are personal."""
         return name.lower() in self._marked.personal or allowlist.is_personal(name)
 
     def is_page(self, name: str) -> bool:
-        """True for a link that a payment user is sent to."""
+        """Return whether it is a link for payment users."""
         return name.lower() in self._marked.pages or allowlist.is_page(name)
 
     def spots(self, text: str) -> str:
-        """Replaces the accounts, cards and e-mail addresses in it alone, but for those that stay as they are."""
+        """Replace only account numbers, cards and e-mail addresses, except for those that stay as they are."""
         return self._note_made(text, self._pseudonyms.spots(text))
 
     def addresses(self, text: str) -> str:
-        """A header field that lists IP addresses."""
+        """Redact a header with a list of IP addresses."""
         if self.is_unchanged(text):
             return text
         return _ADDRESS_PART.sub(lambda part: part[0] if part[0].lower() in _FORWARDED else self.value(part[0]), text)
 
     def url(self, text: str, depth: int = 0) -> str:
-        """The scheme stays, and the bank's host; path and query are looked into."""
+        """Redact path and query of a URL. The scheme and the bank's host stay."""
         if self.is_unchanged(text):
             return text
         parts = _URL.fullmatch(text)
@@ -440,22 +447,22 @@ class ValueRedactor:
         return start + path + end
 
     def looks_into(self, scheme: str) -> bool:
-        """True if links of this scheme are made of a host, a path and a query."""
+        """Return whether links with this scheme have a host, a path and a query."""
         return scheme.lower() in ("http", "https")
 
     def query(self, text: str, depth: int = 0) -> str:
-        """Redacts what follows the `?`."""
+        """Redact a query, without the `?`."""
         return "&".join(self._parameter(pair, self._rules.queries.get, depth) for pair in text.split("&"))
 
     def field(self, name: str, text: str) -> str:
-        """A field of a form."""
+        """Redact a field of a form."""
         return self.member(name, text, self._rules.members.get(name.lower()), secret=name.lower() in _AUTHORISATION)
 
     def form(self, text: str) -> str:
         return "&".join(self._parameter(pair, self._rules.members.get, 0) for pair in text.split("&"))
 
     def host(self, authority: str) -> str:
-        """The host with its port, without a user and a password. Only the bank's own and this machine stay."""
+        """Redact a host, keep its port, and drop user and password. Only the bank's hosts and this machine stay."""
         user, at, host = authority.rpartition("@")
         if at:
             self.drop(user)
@@ -494,7 +501,7 @@ class ValueRedactor:
 
     @property
     def count(self) -> int:
-        """The number of values that this thread has had replaced or left out."""
+        """The number of values that this thread has replaced or dropped."""
         return self._counts[get_ident()]
 
     def _note_made(self, text: str, new: str) -> str:
@@ -511,7 +518,7 @@ class ValueRedactor:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The parts of a link that are decided about by themselves."""
+    """Yield the parts of a link that are redacted separately."""
     if _LOOKS_LIKE_URL.fullmatch(text):
         path, _, rest = text.partition("?")
         parts = _URL.match(text)

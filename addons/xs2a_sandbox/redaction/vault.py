@@ -1,6 +1,6 @@
-"""The file in which this machine keeps what recordings replaced: encrypted, and only ever appended to.
+"""The vault: an encrypted, append-only file on this machine with the values that recordings have replaced.
 
-Each line is a record by itself, so that several recordings may write at once, and one that is killed spoils nothing.
+Each line is a separate record, so that several recordings can write at once, and a killed one damages nothing.
 """
 
 import base64
@@ -33,14 +33,14 @@ _KEY = re.compile(r"[A-Za-z0-9_-]{43}=")
 _CHECK = b"xs2a-sandbox vault"
 _SALT = 16
 _COST, _BLOCK = 2**16, 8
-"""The price of scrypt: 64 MiB and some tenths of a second for each passphrase that is tried."""
+"""The cost of scrypt: 64 MiB and some tenths of a second for each passphrase."""
 _CHUNK = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class RealRequest:
-    """A request as it was sent to the bank, without what opens doors. `is_whole` is False if that is missed in it, so
-    that it cannot be sent again.
+    """A request as it was sent to the bank, without credentials. `is_whole` is False if these are missing, so that it
+    cannot be sent again.
     """
 
     target: str
@@ -51,8 +51,8 @@ class RealRequest:
 
 @dataclass(frozen=True, slots=True)
 class OpenVault:
-    """The content of a vault: the keys of pseudonyms, by their fingerprints; the real requests, by `digest` of the
-    recorded ones; and what each pseudonym stands for, by the fingerprint of its key.
+    """The content of a vault: the keys of pseudonyms by fingerprint; the real requests by `digest` of the recorded
+    ones; and the values by pseudonym, by the fingerprint of the key.
     """
 
     file: Path
@@ -62,23 +62,23 @@ class OpenVault:
 
 
 class Vault:
-    """A vault that may be written to: `open_for_writing` gives one. Several threads and processes may use it."""
+    """A vault that can be written, from `open_for_writing`. Several threads and processes may use it."""
 
     def __init__(self, file: Path, cipher: Fernet) -> None:
         self._file = file
         self._cipher = cipher
 
     def add_key(self, key: bytes) -> None:
-        """Keeps a key of pseudonyms. Raises OSError."""
+        """Add a key of pseudonyms. Raises OSError."""
         self._append({"key": key.hex()})
 
     def add(self, key: str, recorded: str, real: RealRequest, values: Mapping[str, str]) -> None:
-        """Keeps a request and, by their pseudonyms, values that were replaced; on disk when this returns.
+        """Add a request and replaced values by their pseudonyms. They are on disk when this returns.
 
-        `key` is the fingerprint of the pseudonyms' key, `recorded` the `digest` of the recorded request.
+        `key` is the fingerprint of the key for pseudonyms, `recorded` the `digest` of the recorded request.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the vault cannot be written.
         """
         self._append(_record(key, recorded, real, values))
 
@@ -97,17 +97,17 @@ class Vault:
 
 
 def digest(exchange: Exchange) -> str:
-    """The name of a recorded request in a vault."""
+    """Return the name of a recorded request in a vault."""
     headers = sorted((name.lower(), value) for name, value in exchange.headers)
     text = json.dumps([exchange.method, exchange.target, headers]).encode()
     return sha256(b"%d %s%s" % (len(text), text, exchange.body)).hexdigest()
 
 
 def open_for_writing(confdir: Path) -> Vault:
-    """The vault in `confdir`, made when there is none yet, for which the passphrase is taken if there is one.
+    """Open the vault in `confdir`, or create it. A new vault uses the passphrase in the environment, if there is one.
 
     Raises:
-        ConfigError: it cannot be had, or opened.
+        ConfigError: the vault cannot be created or opened.
     """
     file = confdir / FILE
     passphrase = passphrase_of_environment()
@@ -123,10 +123,10 @@ def open_for_writing(confdir: Path) -> Vault:
 
 
 def read(file: Path, confdir: Path) -> OpenVault:
-    """All that is in it; a key that lies on this machine is in `confdir`. A line that a crash left unfinished is none.
+    """Read a vault. A key on this machine is in `confdir`. An incomplete last line after a crash is ignored.
 
     Raises:
-        ConfigError: it cannot be read, opened, or a line of it is damaged.
+        ConfigError: the vault cannot be read or opened, or one of its lines is damaged.
     """
     try:
         lines = file.read_bytes().split(b"\n")[:-1]
@@ -158,7 +158,7 @@ def read(file: Path, confdir: Path) -> OpenVault:
 
 
 def export(vault: OpenVault, file: Path, passphrase: str) -> None:
-    """Writes all of it for another machine, under a passphrase. Raises ConfigError."""
+    """Write everything to a vault for another machine, under a passphrase. Raises ConfigError."""
     text, cipher = _new_head(None, passphrase)
     records: list[Mapping[str, Any]] = [{"key": key.hex()} for key in vault.keys.values()]
     records += [{"of": key, "values": values} for key, values in vault.values.items()]
@@ -188,7 +188,7 @@ def _line(cipher: Fernet, record: Mapping[str, Any]) -> bytes:
 
 
 def _cut_unfinished(descriptor: int) -> None:
-    """Cuts off what a crash has left of a line: it would be part of the next one."""
+    """Cut off an incomplete line after a crash, because the next line would be appended to it."""
     size = end = os.fstat(descriptor).st_size
     while end:
         start = max(0, end - _CHUNK)
@@ -206,7 +206,7 @@ def passphrase_of_environment() -> str | None:
 
 
 def _new_head(confdir: Path | None, passphrase: str | None) -> tuple[str, Fernet]:
-    """The first line of a new vault, and its cipher."""
+    """Return the first line of a new vault, and its cipher."""
     head: dict[str, Any] = {"vault": _VERSION, "key": "passphrase" if passphrase else "file"}
     if passphrase:
         salt = os.urandom(_SALT)
@@ -239,7 +239,7 @@ def _head(line: str, file: Path) -> dict[str, Any]:
 
 
 def _cipher(head: Mapping[str, Any], file: Path, confdir: Path) -> Fernet:
-    """Raises ConfigError where there is no key, or it does not fit."""
+    """Return the cipher. Raises ConfigError if the key is missing or wrong."""
     if head.get("key") == "passphrase":
         passphrase = passphrase_of_environment()
         if passphrase is None:

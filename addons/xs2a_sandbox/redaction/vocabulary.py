@@ -1,4 +1,4 @@
-"""Knows words that say nothing of a person, whatever stands around them: see vocabulary.txt, beside this module."""
+"""Recognises words that are not personal in any context: see vocabulary.txt, next to this module."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -20,21 +20,21 @@ _BLANK = re.compile(r"[ \u00a0]{1,2}")
 _IN_NUMBER = re.compile(r"[\s\-./,:;+()']{1,3}")
 _VERSION = re.compile(r"[vV]?\d+(?:\.\d+){0,3}", re.ASCII)
 _PREFIXED = re.compile(r"(?:D[aeiu]|Del|Della|L[ae]|Ma?c|San|St|V[ao]n)(?=[A-Z])")
-"""`McGovern` and `LaBelle` are no two words."""
+"""`McGovern` and `LaBelle` are single words."""
 _LOCALE = re.compile(r"[a-z]{2}[-_][A-Z]{2}", re.ASCII)
 _LONGEST = 100
-"""Characters of a piece: longer ones are no words, and are not remembered."""
+"""The longest pieces. Longer ones are not words, and are not cached."""
 _SINGULAR = 8
-"""Characters of a singular at least."""
+"""The least length of a singular."""
 _DIGITS = 4
-"""Digits of one piece at most: years, counts and versions, but no accounts."""
+"""The most digits of a piece: enough for years, counts and versions, but not for accounts."""
 
 
 class Kind(Enum):
-    """The kinds of pieces of text. Only a `WORD` says nothing of anybody by itself.
+    """The kinds of pieces of text. Only a `WORD` is harmless on its own.
 
-    A `NAME` is a word that people are called, too, written small; a `PARTICLE` stands in names: `van`, `de`. `BARE` is
-    a short number or a letter.
+    A `NAME` is a word that is also a personal name, in lower case; a `PARTICLE` is a part of names: `van`, `de`. `BARE`
+    is a short number or a letter.
     """
 
     WORD = "word"
@@ -52,7 +52,7 @@ class Piece(NamedTuple):
 
 
 def pieces(text: str) -> list[Piece]:
-    """The pieces between blanks and signs: `payment-accounts`, `{id}` without its brackets."""
+    """Return the pieces between blanks and signs: `payment-accounts`, `{id}` without its brackets."""
     parts = [Piece(match[0], match.start(), match.end(), kind(match[0])) for match in _PIECE.finditer(text)]
     if len(parts) > 1:
         for first, last in _long_numbers(text, parts):
@@ -61,7 +61,7 @@ def pieces(text: str) -> list[Piece]:
 
 
 def _long_numbers(text: str, parts: list[Piece]) -> Iterator[tuple[int, int]]:
-    """The spans in which short numbers stand beside each other that are a long one together: `0664 123 456`."""
+    """Yield the spans of adjacent short numbers that together are a long one: `0664 123 456`."""
     first = 0
     for place in range(1, len(parts) + 1):
         if place < len(parts) and _is_one_number(text, parts[place - 1], parts[place]):
@@ -78,7 +78,7 @@ def _is_one_number(text: str, one: Piece, two: Piece) -> bool:
 
 
 def is_words(text: str) -> bool:
-    """True if it is made of words, one at least, and of nothing that could be somebody's."""
+    """Return whether it consists of words, at least one, and contains nothing personal."""
     kinds = {piece.kind for piece in pieces(text)}
     return Kind.WORD in kinds and kinds.isdisjoint((Kind.OTHER, Kind.NAME))
 
@@ -88,16 +88,16 @@ def has_words(text: str) -> bool:
 
 
 def is_bare(text: str) -> bool:
-    """True if there is nothing in it but short numbers, letters and languages: `*/*`, `q=0.8`, `31`, `de,en`."""
+    """Return whether it contains only short numbers, letters and languages: `*/*`, `q=0.8`, `31`, `de,en`."""
     return all(
         piece.kind is Kind.BARE or (piece.kind is Kind.PARTICLE and piece.text.islower()) for piece in pieces(text)
     )
 
 
 def find_strange(text: str, *, running: bool = False) -> list[tuple[int, int]]:
-    """The spans of what is no word; names and numbers as a whole: `Anna van der Berg`, `43 664 1234567`.
+    """Return the spans that are not words; names and numbers as a whole: `Anna van der Berg`, `43 664 1234567`.
 
-    `running` text is made of sentences: there `grant` is a verb, elsewhere it may be somebody's name.
+    With `running`, the text consists of sentences: there `grant` is a verb, elsewhere it may be a name.
     """
     spans: list[tuple[int, int]] = []
     parts = pieces(text)
@@ -122,7 +122,7 @@ def find_strange(text: str, *, running: bool = False) -> list[tuple[int, int]]:
 
 
 def _next(text: str, parts: list[Piece], last: int) -> int:
-    """The last piece that belongs to what stands at `last`; small particles only if somebody's name follows them."""
+    """Return the last piece that belongs to the one at `last`. Particles belong to it only if a name follows."""
     place = last
     while place + 1 < len(parts):
         one, two = parts[place], parts[place + 1]
@@ -138,7 +138,7 @@ def _next(text: str, parts: list[Piece], last: int) -> int:
 
 
 def _belongs(text: str, one: Piece, two: Piece) -> bool:
-    """True if two neighbours are parts of one name or of one number."""
+    """Return whether two neighbours are parts of the same name or number."""
     kinds = {one.kind, two.kind}
     if Kind.WORD in kinds:
         return False
@@ -185,13 +185,16 @@ def _look_up(piece: str) -> Kind | None:
 
 
 def _plural(word: str, kinds: Mapping[str, Kind]) -> Kind | None:
-    """`agreements` says no more than `agreement`; short words with an `s` are often names."""
+    """Recognise the plural of a word: `agreements` is as harmless as `agreement`.
+
+    Short words with an `s` are often names.
+    """
     is_one = len(word) > _SINGULAR and word.endswith("s") and kinds.get(word[:-1]) is Kind.WORD
     return Kind.WORD if is_one else None
 
 
 def _part(part: str) -> Kind:
-    """Letters and digits by twos are an id more often than two words: `AT4711`, `isTo`."""
+    """Return the kind of a part. Pairs of letters and digits are more often ids than words: `AT4711`, `isTo`."""
     if part.isdecimal():
         return Kind.BARE
     counted = _COUNTED.fullmatch(part)
@@ -202,14 +205,14 @@ def _part(part: str) -> Kind:
 
 
 def _is_joined(part: str) -> bool:
-    """True for words written as one, of which one is a root: `accountid`, `xs2aapi`, `paymentinitiationrequest`."""
+    """Return whether words are joined, one of them a root: `accountid`, `xs2aapi`, `paymentinitiationrequest`."""
     roots = (root for root in word_roots() if len(root) < len(part))
     rests = (part.removeprefix(root) if part.startswith(root) else part.removesuffix(root) for root in roots)
     return any(len(rest) < len(part) and (_look_up(rest) is Kind.WORD or _is_joined(rest)) for rest in rests)
 
 
 def humps(chunk: str) -> list[str]:
-    """`scaOauthLinks` is three words, `PSUId` two."""
+    """Split at capital letters: `scaOauthLinks` is three words, `PSUId` two."""
     cuts = [
         n
         for n in range(1, len(chunk))
@@ -223,7 +226,7 @@ _SECTIONS = {"words": Kind.WORD, "also-names": Kind.NAME, "particles": Kind.PART
 
 @cache
 def _vocabulary() -> tuple[Collection[str], Mapping[str, Kind]]:
-    """The codes, and the kinds of words in lower case."""
+    """Return the codes, and the kinds of words in lower case."""
     lists = word_lists(FILE)
     return lists["codes"], {word: kind for section, kind in _SECTIONS.items() for word in lists[section]}
 
@@ -234,7 +237,7 @@ def word_roots() -> Collection[str]:
 
 
 def word_lists(file: Path) -> dict[str, set[str]]:
-    """The words of each section of a file."""
+    """Return the words of each section of a file."""
     lists: dict[str, set[str]] = {}
     for line in file.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):

@@ -1,7 +1,7 @@
-"""Redacts XML element by element and attribute by attribute, and leaves the document's form.
+"""Redacts XML element by element and attribute by attribute, and keeps the document's structure.
 
-In messages of ISO 20022 the names are short for what members of JSON are called, and are taken for that: iso20022.txt,
-beside this module.
+Names in ISO 20022 messages are abbreviated names of JSON members, and are expanded to these: see iso20022.txt, next to
+this module.
 """
 
 import re
@@ -29,7 +29,7 @@ _AROUND = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
 
 def redact_xml(body: bytes, censor: ValueRedactor, rules: RedactionRules) -> bytes:
-    """The very bytes, if there is nothing to replace in them. Raises ValueError for what is no XML."""
+    """Redact XML. If nothing is replaced, the bytes are unchanged. Raises ValueError if it is not XML."""
     from lxml import etree
 
     document = parse_xml(body)
@@ -40,7 +40,7 @@ def redact_xml(body: bytes, censor: ValueRedactor, rules: RedactionRules) -> byt
         return body
     if declaration := _DECLARATION.match(body):
         return declaration[0] + after + body[len(body.rstrip()) :]
-    # In UTF-16 it is written anew.
+    # UTF-16 has to be encoded again.
     made: Any = etree.tostring(new, encoding=encoding)
     return bytes(made)
 
@@ -54,7 +54,7 @@ def _write(document: "etree._ElementTree", encoding: str) -> bytes:
 
 @lru_cache(4096)
 def spell_out(name: str) -> str:
-    """The name of an element as a member of JSON has it: `debitCreditIndicator`. What is not short stays."""
+    """Return the name of an element as a JSON member: `debitCreditIndicator`. Names that are not abbreviated stay."""
     whole, parts = _abbreviations()
     if name in whole:
         return whole[name]
@@ -64,20 +64,20 @@ def spell_out(name: str) -> str:
 
 @cache
 def _abbreviations() -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """The words for names as a whole, and those for parts of them."""
+    """Return the expansions of whole names, and of parts of names."""
     lists = word_lists(Path(__file__).with_name("iso20022.txt"))
     whole, parts = (dict(pair.split("=", 1) for pair in lists[section]) for section in ("names", "parts"))
     return whole, parts
 
 
 def _is_spelled_out(name: str) -> bool:
-    """True for the name of an element of ISO 20022."""
+    """Return whether it is the name of an ISO 20022 element."""
     whole, parts = _abbreviations()
     return name in whole or all(part in parts for part in humps(name))
 
 
 class _Elements:
-    """Builds a second document of the first one: nothing gets into it that was not looked at."""
+    """Builds a second document from the first, so that nothing unredacted can get into it."""
 
     def __init__(self, censor: ValueRedactor, rules: RedactionRules) -> None:
         self._censor = censor
@@ -126,7 +126,7 @@ class _Elements:
     def _text(
         self, name: str, text: str | None, place: tuple[str, ...], action: Action | None, secret: bool
     ) -> str | None:
-        """The text as a member of this name; blanks around it stay."""
+        """Redact the text like a member of this name. Surrounding blanks stay."""
         around = _AROUND.fullmatch(text or "")
         if not around or not around[2]:
             return text
@@ -144,7 +144,7 @@ class _Elements:
         return self._text(meaning, text, (*place, f"@{name}"), action, secret) or ""
 
     def _aside(self, aside: "etree._Element") -> "etree._Element":
-        """A comment, or an instruction to a program."""
+        """Redact a comment or a processing instruction."""
         from lxml import etree
 
         text = self._censor.value(aside.text or "")
@@ -164,7 +164,7 @@ class _Elements:
 
 
 def _with_steps(element: "etree._Element") -> Iterator[tuple["etree._Element", tuple[str, ...]]]:
-    """The children, and the steps to them as matchers write them: with a number where there are several of a name."""
+    """Yield the children and the steps to them as in matchers: with a number if a name is repeated."""
     counts = Counter(local_name(child.tag) for child in element if isinstance(child.tag, str))
     numbers: Counter[str] = Counter()
     for child in element:

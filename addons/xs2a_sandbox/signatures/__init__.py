@@ -1,5 +1,5 @@
-"""Signatures of messages with a seal (QSEAL), as Berlin Group has them: the header Signature, and JWS.
+"""Signatures of messages with a seal (QSEAL), as defined by the Berlin Group: the header Signature, and JWS.
 
-`verification` says what is wrong with that of a request or an answer, and what was signed instead; `signing` makes it.
-`dpop` reads the proofs of the keys that tokens are bound to.
+`verification` finds the mistake in the signature of a request or answer, and what was signed instead; `signing` signs
+messages. `dpop` reads the proofs for keys to which tokens are bound.
 """

@@ -1,4 +1,4 @@
-"""Whether the signature of an answer is right, for apps' tests."""
+"""Verifies the signatures of answers, for tests of apps."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from xs2a_sandbox.signatures.signing_string import SignedMessage
 
 
 def verify(headers: Headers, body: bytes, ca: Path | None = None) -> None:
-    """Raises WrongSignature for a signature that is missing, wrong, or by a seal that `ca` has not issued."""
+    """Raise WrongSignature if the signature is missing or wrong, or if `ca` has not issued the seal."""
     message = SignedMessage(headers, body)
     if not verification.is_signed(message):
         raise WrongSignature("the answer has neither the header Signature nor x-jws-signature")

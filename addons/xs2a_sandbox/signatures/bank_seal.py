@@ -1,4 +1,4 @@
-"""The bank's own seal, of the test trust service, with which it signs answers where the dialect says so."""
+"""The bank's own seal from the test trust service, with which it signs answers if the dialect says so."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,14 +18,14 @@ _LIFE = timedelta(days=730)
 
 
 class AnswerSealer:
-    """Signs answers. The seal is kept in `--confdir`, and made when the first answer is signed."""
+    """Signs answers. The seal is stored in `--confdir`, and created for the first signed answer."""
 
     def __init__(self, confdir: Path) -> None:
         self._confdir = confdir
         self._seal: Seal | None = None
 
     def sign(self, response: Response, form: Form) -> Response:
-        """The answer with the headers that sign it. Raises ConfigError."""
+        """Return the answer with the headers of its signature. Raises ConfigError."""
         now = REAL.now()
         if self._seal is None or self._seal.certificate.not_valid_after_utc <= now:
             self._seal = bank_seal(self._confdir, now)
@@ -34,7 +34,7 @@ class AnswerSealer:
 
 
 def bank_seal(confdir: Path, now: datetime) -> Seal:
-    """The kept seal; a new one where there is none, or where it has ended. Raises ConfigError."""
+    """Return the stored seal, or a new one if there is none or it has expired. Raises ConfigError."""
     file = confdir / FOLDER / _FILE
     seal = _read_or_issue(file, confdir, now)
     if seal.certificate.not_valid_after_utc <= now:

@@ -1,4 +1,4 @@
-"""Proofs that a client holds the key which a token is bound to: the header DPoP (RFC 9449)."""
+"""Proofs that a client has the key to which a token is bound: the header DPoP (RFC 9449)."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from xs2a_sandbox.tpp.weak_keys import rsa_weakness
 
 HEADER = "DPoP"
 ALGORITHMS = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512", "Ed25519")
-"""Signatures with a key of which a client can show one half: no MACs, and not `none`."""
+"""Asymmetric signatures: no MACs, and not `none`."""
 
 _TYPE = "dpop+jwt"
 _KINDS = ("EC", "RSA", "OKP")
@@ -31,7 +31,7 @@ _APART = timedelta(minutes=5)
 
 
 class _Registry(jws.JWSRegistry):
-    # A key is larger than what the library takes by itself.
+    # A key is larger than the library's default limit.
     max_header_length = _LARGEST
     max_payload_length = _LARGEST
 
@@ -40,14 +40,14 @@ _REGISTRY = _Registry(algorithms=[*ALGORITHMS], strict_check_header=False)
 
 
 class WrongProof(Exception):
-    """Its text says what is wrong with a proof."""
+    """A proof is wrong. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A proof whose signature is right: `key` is the thumbprint of its key (RFC 7638), `id` its jti.
+    """A proof with a valid signature. `key` is the thumbprint of its key (RFC 7638), `id` its jti.
 
-    `token_hash` is the ath, that of the access token which it was made for.
+    `token_hash` is its ath, the hash of the access token that it was made for.
     """
 
     key: str
@@ -59,7 +59,7 @@ class Proof:
 
 
 def read(values: Sequence[str]) -> Proof:
-    """The proof in the headers of that name, of which there is one. Raises WrongProof."""
+    """Return the proof in the only header of that name. Raises WrongProof."""
     if len(values) != 1:
         times = f"is sent {len(values)} times" if values else "is missing"
         raise WrongProof(f"the header {HEADER} {times}; it must have one proof, made for this request (RFC 9449)")
@@ -89,7 +89,7 @@ def read(values: Sequence[str]) -> Proof:
 def check(
     proof: Proof, method: str, urls: Sequence[str], times: Collection[datetime], token_hash: str | None = None
 ) -> None:
-    """Raises WrongProof where it is for another request, which has all these URLs, another time or another token."""
+    """Check that the proof is for this request at one of these URLs, times, and this token. Raises WrongProof."""
     if proof.method != method:
         raise WrongProof(f"the htm of the DPoP proof is {_quote(proof.method)}, the request is a {method}")
     if _place(proof.url) not in map(_place, urls):
@@ -116,14 +116,14 @@ def _members(part: str, name: str) -> dict[str, Any]:
 
 
 def read_key(members: object, algorithm: str) -> Key:
-    """Return the public key of a JWK that signs with this algorithm. Raises WrongProof."""
+    """Return the public key of a JWK for this algorithm. Raises WrongProof."""
     if not isinstance(members, dict) or members.get("kty") not in _KINDS:
         raise WrongProof(f"the jwk of the DPoP proof must be a public key, whose kty is one of {', '.join(_KINDS)}")
     if _PRIVATE & members.keys():
         raise WrongProof("the jwk of the DPoP proof has the private key: send the public one alone, of a new pair")
     if purpose := _other_purpose(members, algorithm):
         raise WrongProof(f"the jwk of the DPoP proof is not a key that signs with {algorithm}: its {purpose}")
-    # Nothing else that a client writes next to the key itself, such as kid, matters.
+    # Other members next to the key itself, such as kid, do not matter.
     own = {name: members[name] for name in ("kty", "crv", "x", "y", "n", "e") if name in members}
     try:
         key = JWKRegistry.import_key(own)
@@ -136,7 +136,7 @@ def read_key(members: object, algorithm: str) -> Key:
 
 
 def _other_purpose(members: dict[str, Any], algorithm: str) -> str | None:
-    """Return the member of a JWK that says that it is for something else (RFC 7517 4.2 to 4.4)."""
+    """Return the member of a JWK which says that it is for another purpose (RFC 7517 4.2 to 4.4)."""
     use, operations, own = members.get("use"), members.get("key_ops"), members.get("alg")
     if use not in (None, "sig"):
         return f"use is {_quote(use)}"
@@ -148,7 +148,7 @@ def _other_purpose(members: dict[str, Any], algorithm: str) -> str | None:
 
 
 def verifies(key: Key, text: str) -> bool:
-    """Whether the key has signed the compact JWS."""
+    """Return whether the key has signed the compact JWS."""
     try:
         jws.deserialize_compact(text, key, registry=_REGISTRY)
     except (JoseError, ValueError, TypeError):
@@ -170,7 +170,7 @@ def _seconds(value: object) -> float:
 
 
 def _place(url: str) -> tuple[Origin | None, str] | None:
-    """Returns what counts of a URL: origin and path, however they are written."""
+    """Return the normalised parts of a URL that count: origin and path."""
     try:
         return Origin.parse(url), unquote(urlsplit(url).path) or "/"
     except ValueError:

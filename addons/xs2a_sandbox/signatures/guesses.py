@@ -1,4 +1,4 @@
-"""What a client seems to have signed: the usual mistakes, tried until one fits."""
+"""Guesses what a client has signed, by trying the usual mistakes until one fits."""
 
 import hashlib
 from base64 import b64encode, urlsafe_b64encode
@@ -14,11 +14,11 @@ from xs2a_sandbox.signatures.mistakes import SignedText
 from xs2a_sandbox.signatures.signing_string import REQUEST_TARGET, SignedMessage, signing_string
 
 _MOST = 20_000
-"""Texts that are tried where a text costs no more than its hash."""
+"""The most texts that are tried if a try costs only a hash."""
 _MOST_VERIFIED = 300
-"""Texts that are tried where each costs a verification of its own."""
+"""The most texts that are tried if each try costs a verification."""
 _PERMUTED = 5
-"""Headers of which every order is tried."""
+"""The most headers of which all orders are tried."""
 
 _NEVER_SIGNED = ("signature", "x-jws-signature", "tpp-signature-certificate")
 
@@ -27,11 +27,11 @@ type Lines = list[tuple[str, str]]
 type Change = Callable[[Lines], Lines]
 type Style = Callable[[Lines], str]
 type Wrap = Callable[[bytes], bytes]
-"""Makes what is signed of the signing string: a JWS has its header before it."""
+"""Makes the signed bytes from the signing string: a JWS puts its header before it."""
 
 
 class Guess[T](NamedTuple):
-    """What is otherwise than it has to be, in words; empty for nothing."""
+    """A change and its description, which is empty for no change."""
 
     words: str
     change: T
@@ -40,9 +40,9 @@ class Guess[T](NamedTuple):
 def client_signed(
     message: SignedMessage, names: Sequence[str], key: PublicKey, scheme: Scheme, signature: bytes, wrap: Wrap
 ) -> tuple[SignedText | None, str]:
-    """The text that the client has signed, as far as it can be guessed, and else a word on the key."""
+    """Return the text that the client has signed, if it can be guessed, and otherwise a remark on the key."""
     if scheme.is_rsa and (held := signed_hash(key, signature)):
-        # Such a signature holds the hash of what was signed: a text costs no more than its own.
+        # This signature contains the hash of the signed text, so trying a text costs only a hash.
         name, value = held
         taken, algorithm = Scheme(PKCS1, name), HASHES[name].name
         texts = islice(_texts(message, names, pairs=True), _MOST)
@@ -51,7 +51,7 @@ def client_signed(
             return signed, ""
         return None, "the key of the certificate has signed something else, which is none of the usual mistakes"
     for other in (scheme, *_other_schemes(scheme)):
-        # Only the way that is asked for is worth trying with all texts.
+        # Only for the requested scheme it is worth trying all texts.
         texts = islice(_texts(message, names, pairs=False), _MOST_VERIFIED if other == scheme else 1)
         fits = partial(verifies, key, other, signature)
         if signed := _first(texts, fits, wrap, "" if other == scheme else f"it was signed by {other}"):
@@ -66,7 +66,7 @@ def _has_hash(algorithm: str, value: bytes, text: bytes) -> bool:
 
 
 def _other_schemes(scheme: Scheme) -> list[Scheme]:
-    """Other ways to sign that such a key has, where the signature itself does not tell which it was."""
+    """Return other schemes for the key, if the signature itself does not reveal the scheme."""
     kinds = ((PSS, False),) if scheme.is_rsa else ((EC, False), (EC, True))
     every = (Scheme(kind, name, plain) for kind, plain in kinds for name in ("SHA-256", "SHA-512", "SHA-384"))
     return [scheme_there for scheme_there in every if scheme_there != scheme]
@@ -81,7 +81,7 @@ def _first(texts: Iterable[Guess[str]], fits: Callable[[bytes], bool], wrap: Wra
 
 
 def _texts(message: SignedMessage, names: Sequence[str], *, pairs: bool) -> Iterator[Guess[str]]:
-    """Texts that could have been signed, the right one first; with `pairs` also those with two mistakes."""
+    """Yield texts that may have been signed, the right one first; with `pairs` also those with two mistakes."""
     right = [(name, message.value(name) or "") for name in names]
     changes = [*_headers(message, right), *_values(message, right)]
     plain, *styles = _styles(message)
@@ -91,7 +91,7 @@ def _texts(message: SignedMessage, names: Sequence[str], *, pairs: bool) -> Iter
     yield from _guess_whole(message, names)
     if pairs:
         yield from (_text(right, [change], style) for change, style in product(changes, styles))
-        # Values first: what is in no line any more cannot be another value.
+        # Values first, because a removed line can no longer have another value.
         yield from (_text(right, [other, one], plain) for one, other in combinations(changes, 2))
     if len(right) <= _PERMUTED:
         for order in permutations(right):
@@ -106,7 +106,7 @@ def _text(lines: Lines, changes: Sequence[Guess[Change]], style: Guess[Style]) -
 
 
 def _headers(message: SignedMessage, right: Lines) -> Iterator[Guess[Change]]:
-    """Other headers than those that are listed, or in another order."""
+    """Yield changes of the list of headers, or of its order."""
     sent = [name.lower() for name, _ in message.headers]
     yield Guess("the headers in alphabetical order", sorted)
     yield Guess("the headers in the order in which they were sent", partial(_as_sent, sent))
@@ -135,7 +135,7 @@ def _with(before: Lines, after: Lines, lines: Lines) -> Lines:
 
 
 def _values(message: SignedMessage, right: Lines) -> Iterator[Guess[Change]]:
-    """Other values of one header."""
+    """Yield changes of a single value."""
     for name, value in right:
         for words, other in _other_values(message, name, value):
             if other != value:
@@ -183,7 +183,7 @@ def _other_values(message: SignedMessage, name: str, value: str) -> Iterator[tup
 
 
 def _styles(message: SignedMessage) -> list[Guess[Style]]:
-    """Other ways to write the lines, the right one first."""
+    """Return ways to write the lines, the right one first."""
     sent = {name.lower(): name for name, _ in message.headers}
 
     def make_style(line: str, end: str = "\n", last: str = "") -> Style:
@@ -222,7 +222,7 @@ def _styles(message: SignedMessage) -> list[Guess[Style]]:
 
 
 def _guess_whole(message: SignedMessage, names: Sequence[str]) -> Iterator[Guess[str]]:
-    """Something else than lines."""
+    """Yield texts that do not consist of lines."""
     text = signing_string(names, message).encode("latin-1", "replace")
     yield Guess("the body, and no headers", message.body.decode("latin-1"))
     yield Guess("the value of Digest alone", message.value("digest") or "")

@@ -1,6 +1,6 @@
 """The header x-jws-signature: a detached JWS over headers, with the members that JAdES adds (ETSI TS 119 182-1).
 
-`sigT` is when it was signed, `sigD` names the headers whose signing string is the payload; `b64` is false (RFC 7797).
+`sigT` is the time of signing, `sigD` names the headers whose signing string is the payload; `b64` is false (RFC 7797).
 """
 
 import binascii
@@ -50,7 +50,7 @@ _MEMBERS = {
 
 
 class _Registry(jws.JWSRegistry):
-    # A certificate is larger than what the library takes by itself.
+    # A certificate is larger than the library's default limit.
     max_header_length = _LARGEST
 
 
@@ -59,7 +59,7 @@ _REGISTRY = _Registry(header_registry=_MEMBERS, algorithms=[*_SCHEMES], strict_c
 
 @dataclass(frozen=True, slots=True)
 class JwsHeader:
-    """A JWS without its payload. `headers` are the names of what is signed, in lower case and in their order."""
+    """A JWS without its payload. `headers` are the names of the signed headers, in lower case and in order."""
 
     protected: str
     members: Mapping[str, Any]
@@ -72,12 +72,12 @@ class JwsHeader:
 
     @property
     def chain(self) -> str | None:
-        """The certificate in x5c, if it has one."""
+        """The certificate in x5c, if there is one."""
         certificates = self.members.get("x5c")
         return certificates[0] if certificates else None
 
     def verifies(self, key: PublicKey, text: bytes) -> bool:
-        """Tells if the key has signed the text."""
+        """Return whether the key has signed the text."""
         pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         kind = RSAKey if self.scheme.is_rsa else ECKey
         try:
@@ -88,7 +88,7 @@ class JwsHeader:
         return True
 
     def wrap(self, text: bytes) -> bytes:
-        """The bytes that are signed for a payload."""
+        """Return the bytes that are signed for a payload."""
         return self.protected.encode() + b"." + text
 
     @property
@@ -97,7 +97,7 @@ class JwsHeader:
 
 
 def read(text: str) -> JwsHeader | SignatureMistake:
-    """The parts of the header, or what is wrong with it."""
+    """Return the parts of the header, or the mistake in it."""
     parts = text.strip().split(".")
     if len(text) > _LARGEST or len(parts) != 3:
         return invalid(f"the header {HEADER} must be a JWS of three parts, the middle one empty: HEADER..SIGNATURE")
@@ -120,7 +120,7 @@ def read(text: str) -> JwsHeader | SignatureMistake:
 
 
 def _member_mistake(members: Mapping[str, Any]) -> str | None:
-    """The first mistake in the members of the JWS header, in words."""
+    """Describe the first mistake in the members of the JWS header."""
     algorithm = members.get("alg")
     if not isinstance(algorithm, str) or algorithm not in _SCHEMES:
         return f"the alg of the JWS must be one of {', '.join(_SCHEMES)}, not {str(algorithm)[:40]!r}"
@@ -129,7 +129,7 @@ def _member_mistake(members: Mapping[str, Any]) -> str | None:
             return f"the JWS names its key by {name}: keys are never fetched, nor taken from a JWS; send x5c"
     kid = members.get("kid")
     if kid is not None and not (isinstance(kid, str) and _KEY_NAME.fullmatch(kid) and ".." not in kid):
-        return "the kid of the JWS is no name of a key: nothing is looked up by it, and it has no slashes"
+        return "the kid of the JWS must be the name of a key, with no slashes; no key is looked up by it"
     chain = members.get("x5c")
     if chain is not None and not (
         isinstance(chain, list) and chain and all(isinstance(certificate, str) for certificate in chain)
@@ -154,7 +154,7 @@ def _member_mistake(members: Mapping[str, Any]) -> str | None:
 
 
 def time_mistake(members: Mapping[str, Any], times: Collection[datetime]) -> str | None:
-    """The mistake in when it says that it was signed, which has to be about one of these times."""
+    """Describe the mistake in the time of signing, which must be near one of these times."""
     text = members.get("sigT")
     try:
         signed = datetime.fromisoformat(text) if isinstance(text, str) and "T" in text else None
@@ -169,7 +169,7 @@ def time_mistake(members: Mapping[str, Any], times: Collection[datetime]) -> str
 
 
 def thumbprint_mistake(members: Mapping[str, Any], certificate: x509.Certificate) -> str | None:
-    """The difference between x5t#S256, where there is one, and the certificate."""
+    """Describe the difference between x5t#S256, if it is there, and the certificate."""
     hashed = members.get("x5t#S256")
     own = thumbprint(certificate)
     if hashed is None or hashed == own:
@@ -182,7 +182,7 @@ def thumbprint(certificate: x509.Certificate) -> str:
 
 
 def write(key: PrivateKey, certificate: x509.Certificate, names: tuple[str, ...], text: bytes, now: datetime) -> str:
-    """The detached JWS over the text."""
+    """Return the detached JWS over the text."""
     curve = getattr(key, "curve", None)
     members = {
         "alg": _CURVES[curve.name] if curve else "RS256",
@@ -198,6 +198,6 @@ def write(key: PrivateKey, certificate: x509.Certificate, names: tuple[str, ...]
 
 @lru_cache(maxsize=16)
 def _signing(key: PrivateKey) -> ECKey | RSAKey:
-    """Read once, as each reading checks that it is one, which takes longer than to sign."""
+    """Convert the key. Cached, because the library checks each key that it reads, which takes longer than signing."""
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return RSAKey.import_key(pem) if isinstance(key, rsa.RSAPrivateKey) else ECKey.import_key(pem)

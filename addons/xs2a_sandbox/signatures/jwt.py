@@ -1,4 +1,4 @@
-"""JSON Web Tokens that somebody sends, in the compact form (RFC 7519): what they say, and who has signed them."""
+"""JSON Web Tokens in requests, in the compact form (RFC 7519): their content, and the check of their signatures."""
 
 import re
 from base64 import urlsafe_b64decode
@@ -15,12 +15,12 @@ from xs2a_sandbox.http import body
 from xs2a_sandbox.signatures.dpop import ALGORITHMS, WrongProof, read_key
 
 LARGEST = 64 * 1024
-"""Characters of a token."""
+"""The most characters of a token."""
 MOST_KEYS = 10
-"""Keys that a signature is held against, of those that it may be made with."""
+"""The most keys that are tried for a signature."""
 
 _MOST_PARTS = 500
-"""Objects and lists in a header or in claims: more could be nested deeper than can be written again."""
+"""The most objects and lists in a header or in claims, because deeper nesting could not be written again."""
 _PART = re.compile(r"[A-Za-z0-9_-]*")
 _PUBLIC = ("kty", "crv", "x", "y", "n", "e", "use", "key_ops", "alg")
 
@@ -37,7 +37,7 @@ _REGISTRY = _Registry(algorithms=[*ALGORITHMS], strict_check_header=False)
 
 
 def read(text: object) -> dict[str, Any] | None:
-    """The header and the claims of a token, whoever has signed it; None for anything else."""
+    """Return the header and the claims of a token without checking its signature, or None if it is not a token."""
     parts = text.split(".") if isinstance(text, str) and len(text) <= LARGEST else []
     if len(parts) != 3 or not all(map(_PART.fullmatch, parts)):
         return None
@@ -46,9 +46,9 @@ def read(text: object) -> dict[str, Any] | None:
 
 
 def is_signed_by(text: object, keys: object) -> bool:
-    """Whether one of the keys has signed the token; they are a JWK Set, a JWK, or a certificate or key as PEM.
+    """Return whether one of the keys has signed the token. `keys` are a JWK Set, a JWK, or a certificate or key as PEM.
 
-    Of a set the keys count that have the `kid` of the token or none, and are for its algorithm.
+    Of a set, only keys for the algorithm count that have the `kid` of the token or none.
     """
     token = read(text)
     if token is None or "crit" in token["header"]:
@@ -61,7 +61,7 @@ def is_signed_by(text: object, keys: object) -> bool:
 
 
 def _usual_name(algorithm: Any) -> Any:
-    """RFC 9864 has the names of curves for what was EdDSA."""
+    """Return the name of the algorithm in RFC 9864, which replaces EdDSA with names of curves."""
     return "Ed25519" if algorithm == "EdDSA" else algorithm
 
 
@@ -77,7 +77,7 @@ def _members(part: str) -> dict[str, Any] | None:
 
 
 def _members_of_keys(keys: object) -> Iterator[Mapping[str, Any]]:
-    """The keys as JWKs."""
+    """Yield the keys as JWKs."""
     if isinstance(keys, str):
         key = _read_pem(keys)
         if key is not None:

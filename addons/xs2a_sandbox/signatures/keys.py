@@ -1,4 +1,4 @@
-"""What a public key says of signatures: whether one fits a text, and whether the key has made it at all."""
+"""Checks signatures with public keys: whether one matches a text, and whether the key has made it at all."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,10 @@ HASHES: Mapping[str, hashes.HashAlgorithm] = {
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A way to sign. An elliptic curve's signature is a DER structure, or the `plain` numbers one after the other."""
+    """A way to sign.
+
+    Signatures with an elliptic curve are a DER structure, or two `plain` numbers one after the other.
+    """
 
     kind: Kind
     hash: str
@@ -41,12 +44,12 @@ class Scheme:
         return self.kind != EC
 
     def is_for(self, key: PublicKey) -> bool:
-        """Tells if such a key can sign so."""
+        """Return whether the scheme is for this type of key."""
         return self.is_rsa is isinstance(key, rsa.RSAPublicKey)
 
 
 def verifies(key: PublicKey, scheme: Scheme, signature: bytes, text: bytes) -> bool:
-    """Tells if the key has signed the text in this way, which has to be one for it."""
+    """Return whether the key has signed the text with this scheme, which must be for the key."""
     algorithm = HASHES[scheme.hash]
     try:
         if isinstance(key, rsa.RSAPublicKey):
@@ -59,7 +62,7 @@ def verifies(key: PublicKey, scheme: Scheme, signature: bytes, text: bytes) -> b
 
 
 def sign(key: PrivateKey, scheme: Scheme, text: bytes) -> bytes:
-    """The signature of the text, an elliptic curve's as DER."""
+    """Return the signature of the text; with an elliptic curve in DER."""
     if isinstance(key, rsa.RSAPrivateKey):
         return key.sign(text, _padding(scheme), HASHES[scheme.hash])
     return key.sign(text, ec.ECDSA(HASHES[scheme.hash]))
@@ -72,7 +75,7 @@ def _padding(scheme: Scheme) -> padding.AsymmetricPadding:
 
 
 def _der(key: ec.EllipticCurvePublicKey, signature: bytes) -> bytes:
-    """Raises ValueError unless it is two numbers of the curve's length (RFC 7518 3.4)."""
+    """Convert plain numbers to DER. Raises ValueError unless they are two of the curve's length (RFC 7518 3.4)."""
     half = (key.curve.key_size + 7) // 8
     if len(signature) != 2 * half:
         raise ValueError(f"the signature must have {2 * half} bytes")
@@ -80,7 +83,7 @@ def _der(key: ec.EllipticCurvePublicKey, signature: bytes) -> bytes:
 
 
 def signed_hash(key: PublicKey, signature: bytes) -> tuple[str, bytes] | None:
-    """The name and value of the hash that a signature of RSASSA-PKCS1-v1_5 holds; None where it is none by this key."""
+    """Return the name and value of the hash in an RSASSA-PKCS1-v1_5 signature, or None if the key has not made it."""
     if not isinstance(key, rsa.RSAPublicKey):
         return None
     for name, algorithm in HASHES.items():

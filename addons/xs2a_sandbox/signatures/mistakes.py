@@ -1,4 +1,4 @@
-"""What is wrong with a signature, in words and with the texts that show it."""
+"""Mistakes in signatures, described in words and with the texts that show them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ _LONGEST = 4000
 
 @dataclass(frozen=True, slots=True)
 class SignedText:
-    """A text that a signature verifies for, and how it differs from the one that it has to be made of."""
+    """A text that matches the signature, and its difference from the text that should have been signed."""
 
     text: str
     difference: str
@@ -17,10 +17,10 @@ class SignedText:
 
 @dataclass(frozen=True, slots=True)
 class SignatureMistake:
-    """`error` is its name in a dialect's table of errors, `reason` says it in words.
+    """`error` is its name in a dialect's table of errors, `reason` its description.
 
-    `values` are what else the error's text has of it. `signing_string` is what had to be signed, `signed` what seems to
-    have been signed in its place.
+    `values` are further values for the error's text. `signing_string` is the text that had to be signed, `signed` what
+    seems to have been signed instead.
     """
 
     error: str
@@ -31,18 +31,18 @@ class SignatureMistake:
 
     @property
     def text(self) -> str:
-        """The reason, with how what was signed differs."""
+        """The reason, and how the signed text differs."""
         return f"{self.reason}: {self.signed.difference}" if self.signed else self.reason
 
     @property
     def described(self) -> Mapping[str, Any]:
-        """All of it as JSON."""
+        """Everything as JSON."""
         signed = self.signed and {"difference": self.signed.difference, "text": _lines(self.signed.text)}
         return {"reason": self.reason, "signingString": _lines(self.signing_string), "clientSigned": signed}
 
     @property
     def log_text(self) -> str | None:
-        """The texts in a line for the log; None where there are none to show."""
+        """The texts as one line for the log, or None if there are none."""
         if self.signing_string is None:
             return None
         other = f", the client signed {self.signed.text[:_LONGEST]!r}" if self.signed else ""
@@ -50,7 +50,7 @@ class SignatureMistake:
 
 
 def _lines(text: str | None) -> list[str] | None:
-    # Carriage returns stay, as they may be what is wrong.
+    # Carriage returns stay, because they may be the mistake.
     return None if text is None else text[:_LONGEST].split("\n")
 
 

@@ -1,4 +1,4 @@
-"""What a dialect says of signatures: the headers that have to be signed, and how the bank signs its answers."""
+"""A dialect's rules on signatures: which headers must be signed, and how the bank signs its answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ Form = Literal["signature", "jws"]
 
 @dataclass(frozen=True, slots=True)
 class SignatureRules:
-    """`signed` headers have to be among the signed ones, those of `signed_if_sent` where the request has them.
+    """`signed` headers must be signed; those in `signed_if_sent` only if the request has them.
 
-    With `demanded` strict banks take no request without a signature; `answers` is the form of those of their own.
+    With `demanded` strict banks reject requests without a signature; `answers` is the form of their own signatures.
     """
 
     signed: tuple[str, ...] = ("digest",)
@@ -26,7 +26,7 @@ class SignatureRules:
 
     @classmethod
     def read(cls, spec: Mapping[str, Any]) -> "SignatureRules":
-        """The rules that a cassette says under `signatures`."""
+        """Parse the section `signatures` of a cassette."""
         return cls(
             signed=tuple(name.lower() for name in spec.get("signed", ("digest",))),
             signed_if_sent=tuple(name.lower() for name in spec.get("signed_if_sent", ())),
@@ -37,7 +37,7 @@ class SignatureRules:
 
 @cache
 def bundled_rules() -> SignatureRules:
-    """Those of the dialect that is spoken where nobody names another."""
+    """Return the rules of the default dialect."""
     return SignatureRules.read(
         yaml_reader.read(bundled("cassettes") / "xs2a-1.84" / "signatures.yaml").value["signatures"]
     )

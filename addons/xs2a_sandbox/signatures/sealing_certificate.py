@@ -1,4 +1,4 @@
-"""The certificate of a seal (QSEAL) as it comes with a signature: TPP-Signature-Certificate, or x5c."""
+"""The certificate of a seal (QSEAL) in a signed message: in TPP-Signature-Certificate, or in x5c."""
 
 import binascii
 import re
@@ -29,15 +29,15 @@ def mistaken(reason: str, error: str = "certificate-invalid") -> SignatureMistak
 
 
 def header_of(message: SignedMessage) -> str:
-    """The name of the header that it stands in."""
+    """Return the name of the header with the certificate."""
     return OF_ANSWERS if message.is_answer else HEADER
 
 
 def read(text: str, place: str) -> x509.Certificate | SignatureMistake:
-    """The certificate in base64, or what is wrong with what stands in its place."""
+    """Parse a certificate in base64. Returns the certificate, or the mistake in it."""
     if len(text) > _LARGEST:
         return mistaken(f"{place} is longer than {_LARGEST} characters")
-    # Without its line breaks PEM is base64 between two marks, which many clients leave there.
+    # Without its line breaks PEM is base64 between two marks, which many clients do not remove.
     if pem := _PEM.fullmatch(text.strip()):
         text = re.sub(r"\s", "", pem[1])
     try:
@@ -48,7 +48,7 @@ def read(text: str, place: str) -> x509.Certificate | SignatureMistake:
         return mistaken(f"{place} is PEM that was put into base64 once more: leave its first and last line away")
     try:
         certificate = x509.load_der_x509_certificate(der)
-        # Read now, as cryptography reads them late, and whoever asks then is not prepared for their mistakes.
+        # Parsed here, because cryptography parses them lazily, and later code does not expect its errors.
         _ = certificate.subject, certificate.issuer
         return certificate
     except (ValueError, TypeError, KeyError, x509.InvalidVersion, UnsupportedAlgorithm):
@@ -64,7 +64,7 @@ def _instead(text: str) -> str:
 
 
 def key_of(certificate: x509.Certificate) -> PublicKey | SignatureMistake:
-    """The key that signatures are held against, or why it is none that banks take."""
+    """Return the key for verification, or the reason why banks do not accept it."""
     try:
         key = certificate.public_key()
     except (ValueError, UnsupportedAlgorithm):
@@ -78,11 +78,11 @@ def key_of(certificate: x509.Certificate) -> PublicKey | SignatureMistake:
 
 
 def date_mistake(certificate: x509.Certificate, now: datetime) -> SignatureMistake | None:
-    """The mistake in a certificate that is not good at that time."""
+    """Return the mistake if the certificate is not valid at that time."""
     try:
         begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     except ValueError:
-        return mistaken("the signature's certificate has dates that there are not")
+        return mistaken("the signature's certificate has dates that do not exist")
     if now > ends:
         expired = f"the signature's certificate has expired, on {ends:%Y-%m-%d %H:%M} UTC"
         return SignatureMistake("certificate-expired", expired, values={"expires": ends.isoformat()})
@@ -92,7 +92,7 @@ def date_mistake(certificate: x509.Certificate, now: datetime) -> SignatureMista
 
 
 def organisation(certificate: x509.Certificate) -> str | None:
-    """The organisation identifier of the TPP, such as PSDAT-FMA-123456."""
+    """Return the organisation identifier of the TPP, such as PSDAT-FMA-123456."""
     try:
         attributes = certificate.subject.get_attributes_for_oid(_ORGANISATION)
     except ValueError:
@@ -101,10 +101,10 @@ def organisation(certificate: x509.Certificate) -> str | None:
 
 
 def write(certificate: x509.Certificate) -> str:
-    """The certificate as it stands in the header."""
+    """Return the certificate in the form of the header."""
     return b64encode(certificate.public_bytes(Encoding.DER)).decode()
 
 
 def key_id(certificate: x509.Certificate) -> str:
-    """The keyId that names it."""
+    """Return the keyId of the certificate."""
     return f"SN={certificate.serial_number:X},CA={certificate.issuer.rfc4514_string()}"

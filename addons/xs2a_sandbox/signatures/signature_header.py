@@ -22,7 +22,7 @@ _ALGORITHMS: Mapping[str, tuple[Scheme, ...]] = {
     "rsa-sha512": (Scheme(PKCS1, "SHA-512"),),
     "ecdsa-sha256": (Scheme(EC, "SHA-256"),),
     "ecdsa-sha512": (Scheme(EC, "SHA-512"),),
-    # The key says the rest.
+    # The rest depends on the key.
     "sha-256": (Scheme(PKCS1, "SHA-256"), Scheme(EC, "SHA-256")),
     "sha-512": (Scheme(PKCS1, "SHA-512"), Scheme(EC, "SHA-512")),
     "hs2019": (Scheme(PSS, "SHA-512"), Scheme(EC, "SHA-512")),
@@ -31,7 +31,7 @@ _ALGORITHMS: Mapping[str, tuple[Scheme, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class SignatureHeader:
-    """Its parts; `headers` are the names of what is signed, in lower case and in their order."""
+    """The parts of the header. `headers` are the names of the signed headers, in lower case and in order."""
 
     key_id: str
     algorithm: str
@@ -39,12 +39,12 @@ class SignatureHeader:
     signature: bytes
 
     def scheme(self, key: PublicKey) -> Scheme | None:
-        """The way to sign that the algorithm means with such a key; None where they do not go together."""
+        """Return the scheme that the algorithm means for this key, or None if they do not match."""
         return next((algorithm for algorithm in _ALGORITHMS[self.algorithm] if algorithm.is_for(key)), None)
 
 
 def read(text: str) -> SignatureHeader | SignatureMistake:
-    """The parts of the header, or what is wrong with it."""
+    """Parse the header. Returns its parts, or the mistake in it."""
     parameters: dict[str, str] = {}
     position = 0
     while position < len(text):
@@ -74,7 +74,7 @@ def read(text: str) -> SignatureHeader | SignatureMistake:
 
 
 def _other_base64(text: str) -> str:
-    """What the text is in place of base64, in words."""
+    """Describe what the text is instead of base64."""
     if re.search(r"\s", text):
         return "no base64: it has blanks or line breaks in it"
     if re.search(r"[-_]", text):
@@ -87,12 +87,12 @@ def _other_base64(text: str) -> str:
 
 
 def key_mistake(key_id: str, certificate: x509.Certificate) -> str | None:
-    """The difference between a keyId and the certificate that comes with it, in words."""
+    """Describe the difference between a keyId and its certificate."""
     serial = _SERIAL.match(f"{key_id},")
     if serial is None or not re.search(r"[,;]\s*CA=", key_id, re.IGNORECASE):
         return f'the keyId must be "SN=serial number in hex,CA=issuer of the certificate", not {key_id[:80]!r}'
     digits = re.sub("[: ]", "", serial[1])
-    # Decimal serial numbers are as common as they are wrong.
+    # Decimal serial numbers are wrong, but common.
     if int(digits or "0", 16) != certificate.serial_number and digits != str(certificate.serial_number):
         return f"the keyId names the serial number {digits[:60]}, the certificate has {certificate.serial_number:X}"
     issuer = unquote(re.split(r"[,;]\s*CA=", key_id, maxsplit=1, flags=re.IGNORECASE)[1])

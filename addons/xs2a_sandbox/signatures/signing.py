@@ -1,4 +1,4 @@
-"""Signs a message: the headers that have to be sent with it."""
+"""Signs messages: makes the headers that must be sent with them."""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Seal:
 
     @classmethod
     def read(cls, file: Path, key_file: Path | None = None, password: str | None = None) -> "Seal":
-        """The seal in a PEM file, whose key may be in a file of its own. Raises UserMistake."""
+        """Return the seal in a PEM file, whose key may be in another file. Raises UserMistake."""
         try:
             pem = file.read_bytes()
             key_pem = key_file.read_bytes() if key_file else pem
@@ -59,9 +59,9 @@ def signed_headers(
     rules: SignatureRules | None = None,
     names: Sequence[str] = (),
 ) -> list[tuple[str, str]]:
-    """The headers to add: digest, certificate, and the signature of all that the rules want signed, or of `names`.
+    """Return the headers to add: digest, certificate, and a signature of what the rules require, or of `names`.
 
-    Left out, the rules are those of the bundled dialect.
+    The default for `rules` are those of the bundled dialect.
     """
     rules = rules or bundled_rules()
     added = [("Digest", digest.write(algorithm, message.body))]

@@ -1,4 +1,4 @@
-"""The text that is signed: headers of a message, one on each line (draft-cavage-http-signatures-10, section 2.3)."""
+"""The text that is signed: headers of a message, one per line (draft-cavage-http-signatures-10, section 2.3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ REQUEST_TARGET = "(request-target)"
 
 @dataclass(frozen=True, slots=True)
 class SignedMessage:
-    """A request or an answer as far as it can be signed. An answer has neither `method` nor `target`."""
+    """The parts of a request or an answer that can be signed. An answer has neither `method` nor `target`."""
 
     headers: Headers
     body: bytes = b""
@@ -23,7 +23,7 @@ class SignedMessage:
         return not self.method
 
     def value(self, name: str) -> str | None:
-        """The value of a header as it is signed: several fields of one name are one; None where there is none."""
+        """Return the signed value of a header, with repeated headers joined, or None if there is none."""
         if name == REQUEST_TARGET:
             return f"{self.method.lower()} {self.target}" if not self.is_answer else None
         values = self.headers.all(name)
@@ -31,5 +31,5 @@ class SignedMessage:
 
 
 def signing_string(names: Sequence[str], message: SignedMessage) -> str:
-    """The signed text. A header that the message does not have is as good as empty in it."""
+    """Return the signed text. A missing header counts as empty."""
     return "\n".join(f"{name}: {message.value(name) or ''}" for name in names)

@@ -1,4 +1,4 @@
-"""Whether the signature of a message is right, and else what is wrong with it."""
+"""Verifies the signature of a message, and finds the mistake if it is wrong."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from xs2a_sandbox.signatures.rules import SignatureRules
 from xs2a_sandbox.signatures.signing_string import REQUEST_TARGET, SignedMessage, signing_string
 
 type Objection = Callable[[x509.Certificate], SignatureMistake | None]
-"""Says what a bank has against a certificate that is good by itself."""
+"""Returns the objection of a bank to a certificate that is valid on its own, or None."""
 
 HEADERS = ("signature", jws.HEADER)
 _FEW, _LONGEST = 10, 60
-"""How many names of headers a text lists, and how much of each: a client may list thousands."""
+"""How many header names a text lists, and how much of each, because a client may list thousands."""
 
 
 def is_signed(message: SignedMessage) -> bool:
@@ -32,9 +32,9 @@ def mistake(
     times: Sequence[datetime],
     object_to: Objection = lambda _: None,
 ) -> SignatureMistake | None:
-    """The first mistake in the signatures of a message; None for right ones, and for a message that has none.
+    """Return the first mistake in the signatures of a message, or None if all are right or there are none.
 
-    The first of the `times` is that of the bank; a client may also go by one of the others.
+    The first of the `times` is the bank's; a client may also use one of the others.
     """
     for name in HEADERS:
         values = message.headers.all(name)
@@ -50,9 +50,9 @@ def mistake(
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A signature as a header brings it: the headers it covers, its key and its scheme.
+    """A signature as a header claims it: its headers, its key and its scheme.
 
-    `fits` checks the bytes that `wrap` makes of the signing string.
+    `fits` verifies the bytes that `wrap` makes from the signing string.
     """
 
     headers: Sequence[str]
@@ -125,7 +125,7 @@ def _read_certificate(message: SignedMessage) -> x509.Certificate | SignatureMis
 def _read_sealed(
     certificate: x509.Certificate | SignatureMistake, now: datetime, object_to: Objection
 ) -> tuple[x509.Certificate, PublicKey] | SignatureMistake:
-    """The certificate with its key, or what is wrong with it."""
+    """Return the certificate with its key, or the mistake in it."""
     if isinstance(certificate, SignatureMistake):
         return certificate
     key = sealing_certificate.key_of(certificate)
@@ -135,7 +135,7 @@ def _read_sealed(
 
 
 def _content_mistake(names: Collection[str], message: SignedMessage, rules: SignatureRules) -> str | None:
-    """The mistake in what is signed, whatever the signature is: headers that are missing, and a wrong digest."""
+    """Describe the mistake in the signed content, regardless of the signature: missing headers, or a wrong digest."""
     needed = [*rules.signed, *(name for name in rules.signed_if_sent if message.headers.get(name) is not None)]
     if unsigned := [name for name in needed if name not in names]:
         return f"{_header_words(unsigned)} must be signed, too"
@@ -154,7 +154,10 @@ def _header_words(names: Sequence[str]) -> str:
 
 
 def _claim_mistake(claim: _Claim, message: SignedMessage, rules: SignatureRules) -> SignatureMistake | None:
-    """The mistake in what was signed, or in the signature of it; then with what the client seems to have signed."""
+    """Return the mistake in the signed content or in the signature.
+
+    In the latter case with what was probably signed.
+    """
     if wrong := _content_mistake(claim.headers, message, rules):
         return invalid(wrong, signing_string(claim.headers, message))
     text = signing_string(claim.headers, message)

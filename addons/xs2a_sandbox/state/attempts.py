@@ -1,4 +1,4 @@
-"""Work on the state that is tried again where others were quicker, or where the state was away for a moment."""
+"""Runs work on the state, and runs it again after a conflict with another process or a short outage of the state."""
 
 import asyncio
 import logging
@@ -15,24 +15,24 @@ log = logging.getLogger("xs2a_sandbox")
 
 TRIES = 8
 _SECONDS = 0.02
-"""Before the second try; before each further one that much longer."""
+"""Seconds before the second try. The wait grows with each further try."""
 _PATIENCE = 0.7
-"""Seconds for all tries together where the store is somewhere else."""
+"""Seconds for all tries together, if the store is remote."""
 
 
 _RESULTS = 256
-"""Results of each slow function that are kept."""
+"""The number of cached results for each slow function."""
 
 
 class Unprepared(Exception):
-    """Raised where an attempt needs a result that takes long: `prepare` makes it, in a thread, for the next attempt."""
+    """Raised if an attempt needs a slow result. `prepare` computes it in a thread, for the next attempt."""
 
     def __init__(self, prepare: Callable[[], None]) -> None:
         self.prepare = prepare
 
 
 def in_thread[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Keep the results of a function that takes long. A call whose result is not there yet raises Unprepared."""
+    """Cache the results of a slow function. A call whose result is not cached yet raises Unprepared."""
     results: OrderedDict[object, R | Unreadable] = OrderedDict()
 
     def prepare(key: object, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -59,15 +59,16 @@ def in_thread[**P, R](function: Callable[P, R]) -> Callable[P, R]:
 async def run_transaction[R](
     store: Store | RemoteStore, attempt: Callable[[Documents], R], reader: RequestKind | None = None
 ) -> R:
-    """The result of the first attempt that ends, each with a transaction of its own that it ends with `commit`.
+    """Run attempts until one completes, and return its result. Each has its own transaction and ends with `commit`.
 
-    A `reader` is whose habits tell what it is going to read. Raises StoreUnavailable where no attempt ends.
+    If a `reader` is given, the documents that such requests usually read are fetched ahead. Raises StoreUnavailable if
+    no attempt completes.
     """
     return await run_prepared(lambda: _run(store, attempt, reader))
 
 
 async def run_prepared[R](work: Callable[[], Awaitable[R]]) -> R:
-    """Return the result of `work`, which is begun again after each thing that it needed has been prepared."""
+    """Return the result of `work`. It is started again after each slow result that it needed has been prepared."""
     while True:
         try:
             return await work()
@@ -97,19 +98,19 @@ async def _run_here[R](store: Store, attempt: Callable[[Documents], R]) -> R:
     try:
         return attempt(store.view())
     finally:
-        # Also what only read may have read what is not yet there.
+        # Reads wait, too: they may have seen documents that are not committed yet.
         if waiting := store.settle():
             await waiting
 
 
 def commit(state: Transaction) -> None:
-    """Commits. Raises StoreUnavailable, also where others have changed what was read."""
+    """Commit the transaction. Raises StoreUnavailable, also if others have changed documents that were read."""
     if not state.commit():
         raise StoreUnavailable(_OTHERS)
 
 
 async def check(store: Store | RemoteStore) -> None:
-    """Returns if what is written lasts. Raises StoreUnavailable."""
+    """Check that documents can be written permanently. Raises StoreUnavailable."""
     if isinstance(store, RemoteStore):
         await store.check(asyncio.get_running_loop().time() + _PATIENCE)
     else:
@@ -144,7 +145,7 @@ async def _run_there[R](store: RemoteStore, attempt: Callable[[Documents], R], r
 
 
 def _try[R](documents: Documents, attempt: Callable[[Documents], R]) -> tuple[R | None, SandboxError | None]:
-    """The result, or the error: what was kept before that counts as well."""
+    """Return the result, or the error: documents written before an error are committed, too."""
     try:
         return attempt(documents), None
     except StoreUnavailable:

@@ -30,9 +30,9 @@ from xs2a_sandbox.state.stream import Stream
 log = logging.getLogger("xs2a_sandbox")
 
 _OURS = "xs2a-sandbox:"
-"""Every key begins so."""
+"""The beginning of every key."""
 _FORMAT = "2"
-"""The version of what is kept under a prefix. Another one is not touched."""
+"""The version of the data format below a prefix. Data in another format are not touched."""
 _LOWEST = 7
 _OPENING_SECONDS = 3.0
 _CONNECTIONS = 32
@@ -40,20 +40,19 @@ _AGAIN_SECONDS = 0.03
 _STORED = re.compile(rb"([0-9]{1,30}) ([0-9]{1,30}) (.*)", re.DOTALL)
 _VERSION = re.compile(rb"[0-9]{1,30}")
 _REMEMBERED = 20_000
-"""Sessions of which is known what was acknowledged."""
+"""The number of sessions whose last acknowledged commit is remembered."""
 WENT_BACK = ("_session", "wentBack")
-"""The document that marks a session of which Redis has lost something."""
+"""The document that marks a session from which Redis has lost data."""
 _LOST = "Redis has gone back to an earlier state: commits that it had acknowledged are lost; %s"
 
 
 class RedisStore(RemoteStore):
-    """`redis://…`. A session that is used by nobody for `ttl` is forgotten.
+    """A store at `redis://…`. A session that is not used for `ttl` is deleted.
 
-    Commands are sent again by nobody but this: redis-py would repeat a commit whose answer was lost, and then report
-    that others had been quicker.
+    Only this class repeats commands: redis-py would repeat a commit whose answer was lost, and then report a conflict.
 
     Raises:
-        UserMistake: it cannot be reached, or is not ours.
+        UserMistake: Redis cannot be reached, or holds other data.
     """
 
     def __init__(self, url: str, dialect: str, ttl: timedelta | None = None) -> None:
@@ -90,7 +89,7 @@ class RedisStore(RemoteStore):
             arguments += (*key, documents[key])
         for name in names:
             arguments += (name, lists[name])
-        # Answers may overtake each other: what was acknowledged before it is sent has to be there.
+        # Answers may overtake each other, so compare with what was acknowledged before sending.
         before = self._last, self._acknowledged.get(session)
         now, last, life, commits, documents_there, lists_there = await self.run(scripts.FETCH, arguments, deadline)
         self._keep_time(now)
@@ -167,12 +166,12 @@ class RedisStore(RemoteStore):
         await self._client.aclose(close_connection_pool=True)
 
     def reset_now(self) -> None:
-        """Forgets all sessions, before anybody is served."""
+        """Delete all sessions, before any request is served."""
         with self._open_client() as client:
             client.eval(scripts.RESET.text, 0, self._prefix, token_hex(8), 10**15)
 
     def key(self, name: str) -> str:
-        """The key in Redis of that name."""
+        """Return the full Redis key for a name."""
         return f"{self._prefix}{name}"
 
     def stream(self, name: str, count: int, bytes: int) -> Stream:
@@ -181,13 +180,13 @@ class RedisStore(RemoteStore):
     async def once(
         self, script: LuaScript, arguments: Sequence[str | int | bytes], deadline: float, id: str | None = None
     ) -> str:
-        """The answer of a script that is run once, however often it has to be sent until its answer arrives.
+        """Run a script exactly once and return its answer, however often it has to be sent.
 
-        Whoever gives it an `id` may send the same again within a minute.
+        With the same `id`, a caller may send it again within a minute.
         """
         if self._offset is None:
             await self.fetch("default", {}, {}, deadline)
-        # After its time nobody waits for it any more: then it is not to happen.
+        # After the deadline nobody waits for the result, so the script must not run any more.
         latest = int((deadline + cast(float, self._offset)) * 1000)
         result, now = await self.run(script, (id or token_hex(8), latest, *arguments), deadline)
         if result == b"late":
@@ -196,11 +195,11 @@ class RedisStore(RemoteStore):
         return cast(bytes, result).decode()
 
     async def run(self, script: LuaScript, arguments: Sequence[str | int | bytes], deadline: float) -> Any:
-        """The answer of a script that may be run again. Raises StoreUnavailable."""
+        """Run a script that may run more than once. Raises StoreUnavailable."""
         return await self._try("evalsha", (script.digest, 0, self._prefix, *arguments), deadline)
 
     async def _try(self, command: str, arguments: Sequence[Any], deadline: float) -> Any:
-        """The answer, sent for again while the connection breaks. Raises StoreUnavailable."""
+        """Send a command, again if the connection breaks, and return the answer. Raises StoreUnavailable."""
         clock, sends = asyncio.get_running_loop().time, getattr(self._client, command)
         while True:
             try:
@@ -216,7 +215,7 @@ class RedisStore(RemoteStore):
                         await self._claim_anew()
                         continue
             except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
-                # A deadline that has passed is an OSError as well.
+                # A passed deadline is an OSError as well.
                 if clock() + _AGAIN_SECONDS >= deadline:
                     what = (
                         "does not answer" if isinstance(error, TimeoutError) else f"cannot be reached: {_words(error)}"
@@ -224,7 +223,7 @@ class RedisStore(RemoteStore):
                     raise StoreUnavailable(f"{self._name} {what}") from None
             except exceptions.RedisError as error:
                 if isinstance(error, exceptions.ReadOnlyError):
-                    # Somebody else is the primary by now, at the same name.
+                    # Another server may be the primary now, under the same name.
                     await self._client.connection_pool.disconnect()
                 raise StoreUnavailable(f"{self._name} refuses: {_words(error)}") from None
             await asyncio.sleep(_AGAIN_SECONDS)
@@ -234,7 +233,7 @@ class RedisStore(RemoteStore):
             await self._client.script_load(script.text)
 
     async def _claim_anew(self) -> None:
-        """Goes on with a Redis that has lost everything."""
+        """Go on with a Redis that has lost everything."""
         arguments = (self._prefix, _FORMAT, self._dialect)
         answer: Any = await self._client.eval(scripts.CLAIM.text, 0, *arguments)
         if [value and value.decode() for value in answer] != [_FORMAT, self._dialect]:
@@ -245,7 +244,7 @@ class RedisStore(RemoteStore):
     def _is_behind(
         self, before: tuple[int, tuple[str, int] | None], last: int, session: str, now: tuple[str, int]
     ) -> bool:
-        """Tells if the session lacks what was acknowledged, in a Redis that has gone back."""
+        """Return whether the session lacks an acknowledged commit, because Redis has gone back to an earlier state."""
         acknowledged, of_session = before
         if last < acknowledged <= self._last:
             self._suspected |= self._acknowledged
@@ -298,14 +297,14 @@ class RedisStore(RemoteStore):
         )
 
     def _open(self) -> None:
-        """Looks whose it is before anything is written. Raises UserMistake."""
+        """Check who owns the data before anything is written. Raises UserMistake."""
         try:
             with self._open_client() as client:
                 self._recognise(client, cast("dict[str, Any]", client.info()))
                 answer: Any = client.eval(scripts.CLAIM.text, 0, self._prefix, _FORMAT, self._dialect)
                 self._check_mark(answer)
         except exceptions.AuthenticationError:
-            # Redis' own words are about its protocol where there is no password at all.
+            # If there is no password at all, the message of Redis is about its protocol.
             text = "does not let this user in, as name or password is missing or wrong: redis://USER:PASSWORD@HOST"
             raise self._mistake(text) from None
         except (exceptions.RedisError, OSError, ValueError) as error:
@@ -333,7 +332,7 @@ class RedisStore(RemoteStore):
         elif next(client.scan_iter(f"{self._prefix}*", 1000), None) and self.url.prefix:
             raise self._mistake("has keys with that prefix that are not a sandbox's: name another prefix")
         elif not self.url.prefix:
-            # Who names a prefix knows that there are others.
+            # A user who names a prefix knows that there may be others.
             foreign = next((key for key in client.scan_iter(count=1000) if not key.startswith(_OURS.encode())), None)
             if foreign is not None:
                 text = f"holds another application's data (such as the key {foreign[:40].decode(errors='replace')!r})"
@@ -357,20 +356,20 @@ def _groups(values: Sequence[Any], size: int) -> Iterator[tuple[Any, ...]]:
 
 
 def _number(value: bytes, key: str) -> int:
-    """Raises StoreUnavailable for something that only somebody else can have written."""
+    """Parse a number. Raises StoreUnavailable if it is damaged."""
     if not value.isdigit():
         raise StoreUnavailable(f"the key {key} is damaged: it holds {value[:20]!r} in place of a number. Remove it")
     return int(value)
 
 
 def _read(value: bytes, place: str) -> tuple[int, int, Document | None]:
-    """The position, the version and the document."""
+    """Parse a stored document into position, version and document."""
     if value == b"0":
         return 0, 0, None
     match = _STORED.fullmatch(value)
     if match is None:
         warn_of_damage(f"the document {place} in Redis")
-        # The scripts take the same for its version.
+        # The scripts take the same digits as its version.
         begins = _VERSION.match(value)
         return 0, int(begins[0]) if begins else 0, None
     version, position, text = match.groups()
@@ -379,7 +378,7 @@ def _read(value: bytes, place: str) -> tuple[int, int, Document | None]:
 
 
 def _list(fields: Sequence[bytes], place: str) -> dict[str, Document | None]:
-    """Reads documents by id, in the order in which they were first written."""
+    """Parse documents by id, in the order in which they were first written."""
     named = ((id.decode(errors="replace"), value) for id, value in _groups(fields, 2))
     entries = [(id, _read(value, f"{place}:{id}")) for id, value in named]
     entries.sort(key=lambda entry: (entry[1][0], entry[0]))

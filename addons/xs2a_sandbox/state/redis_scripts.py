@@ -1,18 +1,19 @@
-"""Scripts that Redis runs whole or not at all, in Lua: one script for each thing that the state is asked for.
+"""The Lua scripts that Redis runs atomically, one for each operation on the state.
 
 Every key begins with the prefix:
 
-- `format`, a hash: the format of what is kept, and the dialect
-- `version`, the last version that a document was given
+- `format`, a hash: the data format, and the dialect
+- `version`, the last version given to a document
 - `sessions`, the set of their names
-- `s:SESSION`, a hash: `life`, other after each reset and expiry; `commits`, counted; of each collection its version
+- `s:SESSION`, a hash: `life`, different after each reset and expiry; `commits`, a counter; the version of each
+  collection
 - `s:SESSION:LIFE:COLLECTION`, a hash of ids, each with version, position and JSON
-- `done:ID`, the result of a commit, for a minute: whoever lost the answer asks again
-- `NAME`, a stream of items, each with session, size and content, and `NAME:info`, a hash: `life`, other after each
+- `done:ID`, the result of a commit, for a minute, so that a client that lost the answer can ask again
+- `NAME`, a stream of items, each with session, size and content, and `NAME:info`, a hash: `life`, different after each
   removal; `last`, the number of the last item; `size`, of all items together
 
-A version is a number counted up, and nine digits of the commit's own: not even a Redis that has gone back to an earlier
-moment gives the same one twice.
+A version is a counter followed by nine digits of the commit. So even a Redis that has gone back to an earlier state
+never gives the same version twice.
 """
 
 from hashlib import sha1
@@ -61,7 +62,7 @@ end
 
 
 class LuaScript:
-    """Lua that Redis knows by its digest."""
+    """A Lua script, which Redis identifies by its digest."""
 
     __slots__ = ("digest", "text")
 
@@ -80,9 +81,9 @@ end
 return redis.call('HMGET', p .. 'format', 'format', 'dialect')
 """,
 )
-"""Marks the prefix as ours where nobody has; gives the format and the dialect that are there."""
+"""Marks the prefix as ours if it has no mark; returns the format and the dialect of the mark."""
 
-# It reads while Redis is full. A replica, which may be behind, refuses it, as it might write.
+# It reads even while Redis is full. Replicas reject it as a write, which is right because they may be behind.
 FETCH = LuaScript(
     " flags=allow-oom",
     _BEGIN,
@@ -207,7 +208,7 @@ return counted
 )
 
 CHECK = LuaScript("", _BEGIN, "return redis.call('INCRBY', p .. 'version', 1)")
-"""Writes something, as a Redis that is full or only read shows itself no sooner."""
+"""Writes something, because only a write shows that Redis is full or read-only."""
 
 _STREAM = """
 local key = p .. ARGV[%d]

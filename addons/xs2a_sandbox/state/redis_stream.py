@@ -1,4 +1,4 @@
-"""A stream in Redis or Valkey, beside the documents and under the same prefix."""
+"""A stream in Redis or Valkey, next to the documents and under the same prefix."""
 
 from collections.abc import Sequence
 from secrets import token_hex
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RedisStream(Stream):
-    """At most `count` items, of `bytes` together, in the stream of that name."""
+    """The stream of that name, limited to `count` items and `bytes` in total."""
 
     def __init__(self, store: "RedisStore", name: str, count: int, bytes: int) -> None:
         self._store = store

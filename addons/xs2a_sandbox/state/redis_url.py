@@ -1,18 +1,18 @@
-"""Where a Redis is, and what of it is this sandbox's."""
+"""Parses the URL of a Redis and the part of it that belongs to this sandbox."""
 
 import re
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 SCHEMES = {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss"}
-"""With what the client library calls them; those that end in s are over TLS."""
+"""The URL schemes, with their names in the client library. Those that end in s use TLS."""
 
 _OPTIONS = ("prefix", "ca", "cert", "key")
 _PREFIX = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
 class RedisUrl(NamedTuple):
-    """The place of the state: `text` is it without the password, as it may be shown."""
+    """The place of the state. `text` is the URL without the password, for messages."""
 
     url: str
     text: str
@@ -23,18 +23,18 @@ class RedisUrl(NamedTuple):
 
     @classmethod
     def read(cls, written: str) -> "RedisUrl":
-        """Raises ValueError for what is none."""
+        """Parse a URL. Raises ValueError with the mistake."""
         parts = urlsplit(written)
         options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
         database = parts.path.strip("/")
         if parts.scheme not in SCHEMES or not parts.hostname or parts.fragment or parts.port == 0:
-            raise ValueError("it is no such URL")
+            raise ValueError("it is not such a URL")
         if database and not (database.isascii() and database.isdigit()):
             raise ValueError(f"its database must be a number, not {database!r}")
         if unknown := sorted(options.keys() - set(_OPTIONS)):
             raise ValueError(f"{unknown[0]!r} is none of {', '.join(_OPTIONS)}")
         if not _PREFIX.fullmatch(options.get("prefix", "x")) or not all(options.values()):
-            raise ValueError("a prefix is of letters, digits and hyphens; ca, cert and key name files")
+            raise ValueError("a prefix has only letters, digits and hyphens; ca, cert and key must name files")
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         address = f"{host}:{parts.port or 6379}"
         secret = f"{parts.netloc.rpartition('@')[0]}@" if parts.username or parts.password else ""
@@ -48,5 +48,5 @@ class RedisUrl(NamedTuple):
 
 
 def is_in_redis(state: str) -> bool:
-    """Tells if a setting of the state names a Redis."""
+    """Return whether the setting `state` names a Redis."""
     return state.partition(":")[0] in SCHEMES

@@ -1,4 +1,4 @@
-"""Which session a request belongs to, and what time it is there."""
+"""Finds the session of a request and the time in it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,12 +21,14 @@ _TIME = ("_session", "time")
 
 
 def session_name(request: Request, segments: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The name, and the path without the prefix that says it. Prefix, else header, else proxy user, else `default`.
+    """Return the session's name, and the path without the session prefix.
 
-    The console's cookie is only sent below `/_sandbox/`, so there the prefix follows: `/_sandbox/s/NAME/console`.
+    The name comes from the prefix, or else the header, the proxy user, or `default`.
+
+    The console's cookie is only sent below `/_sandbox/`, so there the prefix comes second: `/_sandbox/s/NAME/console`.
 
     Raises:
-        BankError: `session-invalid`, the name has characters that names do not have.
+        BankError: `session-invalid` if the name has invalid characters.
     """
     if len(segments) > 1 and segments[0] == PREFIX:
         name, segments = segments[1], segments[2:]
@@ -44,7 +46,10 @@ def is_session_name(text: str) -> bool:
 
 
 def session_clock(transaction: Transaction, begins: Clock) -> Clock:
-    """The clock as set: a `shift` in seconds or `frozen`, the bank's time where it has no offset; else as all begin."""
+    """Return the clock of the session if it was set: a `shift` in seconds, or `frozen`; otherwise the default clock.
+
+    A frozen time without an offset is in the bank's time zone.
+    """
     kept = transaction.get_own(*_TIME)
     if not kept or not kept.keys() & {"shift", "frozen"}:
         return begins
@@ -55,24 +60,26 @@ def session_clock(transaction: Transaction, begins: Clock) -> Clock:
 
 
 def session_checks(transaction: Transaction) -> tuple[str, Sequence[str]] | None:
-    """The profile and the names of checks that the session has of its own, if it has."""
+    """Return the profile and the names of the session's own checks, or None if it has none."""
     own = transaction.get_own(*_TIME)
     kept = own.get("checks") if own else None
     return (kept["profile"], kept["checks"]) if kept else None
 
 
 def keep_checks(transaction: Transaction, profile: str, names: Sequence[str]) -> None:
-    """Sets the session's profile and checks from its next request on."""
-    # In the document of its clock, which every request reads.
+    """Set the session's profile and checks from its next request on."""
+    # They are stored with the clock, which every request reads.
     kept = {"profile": profile, "checks": list(names)}
     transaction.put(*_TIME, {**(transaction.get_own(*_TIME) or {}), "checks": kept})
 
 
 def anchor(transaction: Transaction, started: date | None, begins: Clock) -> date:
-    """The day that the session's relative dates count from: today by its first clock, kept with what it first keeps.
+    """Return the day from which the session's relative dates count: the first day of its clock.
 
-    `default` counts from `started`, the start of the process, so that a sandbox with kept state does not grow stale;
-    it is None where several processes, each with a start of its own, have to agree.
+    The day is written together with the session's first real write.
+
+    `default` counts from `started`, the start of the process, so that a sandbox with kept state does not become
+    outdated. `started` is None if several processes with their own starts have to agree.
     """
     if started and transaction.session == DEFAULT:
         return started
@@ -90,14 +97,14 @@ def has_faults_or_rules(transaction: Transaction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SessionEntries:
-    """Entries that a session was told of, in their order, each with an id of its own such as `fault-2`.
+    """Entries of a session in order, each with an id such as `fault-2`.
 
-    They are kept beside the session's time, which every request reads.
+    They are stored with the session's clock, which every request reads.
     """
 
     name: str
     kind: str
-    """The part of the ids before their number."""
+    """The part of the ids before the number."""
 
     def all(self, transaction: Transaction) -> list[dict[str, Any]]:
         return list((transaction.get_own(*_TIME) or {}).get(self.name, ()))
@@ -111,7 +118,7 @@ class SessionEntries:
         return f"{self.kind}-{1 + max(numbers, default=0)}"
 
     def remove(self, transaction: Transaction, id: str) -> bool:
-        """Tells if there was an entry with that id."""
+        """Remove an entry. Returns whether it existed."""
         there = self.all(transaction)
         left = [entry for entry in there if entry["id"] != id]
         if len(left) < len(there):
@@ -119,7 +126,7 @@ class SessionEntries:
         return len(left) < len(there)
 
     def clear(self, transaction: Transaction) -> int:
-        """Forgets all of them. Returns how many there were."""
+        """Remove all entries. Returns their number."""
         count = len(self.all(transaction))
         if count:
             self.keep(transaction, [])
@@ -128,13 +135,14 @@ class SessionEntries:
 
 SESSION_FAULTS = SessionEntries("faults", "fault")
 SESSION_RULES = SessionEntries("rules", "rules")
-"""Rules as they were added, the last of them the strongest."""
+"""Added rules in order. The last one is the strongest."""
 
 
 def keep_clock(transaction: Transaction, clock: Clock) -> None:
-    """Sets the time from the next request on. The day that relative dates count from stays as it is.
+    """Set the clock from the next request on. The day from which relative dates count stays the same.
 
-    A real clock is a shift of 0: a session whose clock was set keeps it, whatever clock the others begin with.
+    A real clock is stored as a shift of 0, so that the session keeps it even if other sessions start with another
+    clock.
     """
     own = (transaction.get_own(*_TIME) or {}).items()
     kept = {name: value for name, value in own if name in ("anchor", "checks", "faults", "rules")}

@@ -1,7 +1,8 @@
-"""Snapshots: all that one request reads of a store somewhere else, of one moment, and what it is going to write there.
+"""Snapshots: all that one request reads of a remote store, at one moment, and all that it will write there.
 
-The work on a request knows nothing of waiting. It runs in a greenlet, and where it reads what is not here yet, the loop
-goes on with others until that is fetched. What kinds of requests read is remembered, and fetched before they begin.
+The code that handles a request does not await anything. It runs in a greenlet. When it reads something that is not here
+yet, the loop continues with other requests until that is fetched. The sandbox learns what each kind of request reads,
+and fetches it ahead.
 """
 
 import sys
@@ -17,33 +18,33 @@ from xs2a_sandbox.state.stream import Stream
 
 
 class Contents(NamedTuple):
-    """Documents and whole collections, each with its version, without those of the version that was known before."""
+    """Documents and whole collections with their versions, except those that the caller already has in this version."""
 
     documents: Mapping[Key, tuple[int, Document | None]]
     lists: Mapping[str, tuple[int, dict[str, Document | None]]]
 
 
 def _count_nothing(seconds: float) -> None:
-    """Does nothing: nobody counts."""
+    """Default for a store without metrics."""
 
 
 class RemoteStore(ABC):
-    """Keeps the same as a Store, and has to be waited for: until `deadline`, in seconds of the loop's clock, at most.
+    """A Store that has to be awaited, at most until `deadline`, in seconds of the loop's clock.
 
-    Every method may raise StoreUnavailable. Where it does, all of a commit is made or nothing.
+    Every method may raise StoreUnavailable. A commit then is either complete or has changed nothing.
     """
 
     def __init__(self) -> None:
         self.habits = Prefetcher()
         self.on_fetch: Callable[[float], None] = _count_nothing
         self.on_commit: Callable[[float], None] = _count_nothing
-        """Told of the seconds that each took which did not fail."""
+        """Called with the duration in seconds of each successful fetch or commit."""
 
     @abstractmethod
     async def fetch(
         self, session: str, documents: Mapping[Key, int], lists: Mapping[str, int], deadline: float
     ) -> Contents:
-        """All of it as it is at one moment, but what still has the version that is named here; -1 is no version."""
+        """Return everything as of one moment, without what still has the version given here; -1 is never a version."""
 
     @abstractmethod
     async def commit(
@@ -54,35 +55,35 @@ class RemoteStore(ABC):
         writes: Mapping[Key, Document | None],
         deadline: float,
     ) -> bool:
-        """Writes everything, iff all that was read still has the version it was read with."""
+        """Write everything if all documents that were read still have their version. Returns whether it was written."""
 
     @abstractmethod
     async def reset(self, session: str | None, deadline: float) -> None:
-        """Forgets one session, or all."""
+        """Delete one session, or all."""
 
     @abstractmethod
     async def counts(self, session: str | None, deadline: float) -> dict[str, int]:
-        """Documents by collection, deletions among them, of one session or of all."""
+        """Return the number of documents and deletions by collection, of one session or of all."""
 
     @abstractmethod
     async def sessions(self, deadline: float) -> dict[str, dict[str, int]]:
-        """Every session that has written something, by name, with its counts."""
+        """Return the counts by collection of every session that has written something."""
 
     @abstractmethod
     async def check(self, deadline: float) -> None:
-        """Raises StoreUnavailable where nothing could be written that lasts."""
+        """Check that documents can be written permanently. Raises StoreUnavailable."""
 
     @abstractmethod
     def stream(self, name: str, count: int, bytes: int) -> Stream:
-        """The stream of that name, bounded so, which all have that use this store."""
+        """Return the stream of that name, with these limits. All users of this store share it."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Ends its connections."""
+        """Close its connections."""
 
 
 class SnapshotConflict(BaseException):
-    """Ends work that others have overtaken. Like a cancellation it is nobody's to handle on the way."""
+    """Stops work that conflicts with other writes. A BaseException, so that no handler catches it on the way."""
 
 
 _UNFETCHED = -1
@@ -92,7 +93,7 @@ _EXPECTED = 64
 
 @dataclass(slots=True)
 class _Session:
-    """The part of one session that is here, what the work has seen of it, and what it has written."""
+    """The part of one session that has been fetched, what the work has read of it, and what it has written."""
 
     documents: dict[Key, tuple[int, Document | None]] = field(default_factory=dict)
     lists: dict[str, tuple[int, dict[str, Document | None]]] = field(default_factory=dict)
@@ -118,7 +119,7 @@ class _Session:
 
 
 class Snapshot:
-    """The documents for the work on one request. What it writes is sent once the work is done."""
+    """The documents for the work on one request. Its writes are sent when the work is done."""
 
     def __init__(self, store: RemoteStore, deadline: float) -> None:
         self._store = store
@@ -128,7 +129,7 @@ class Snapshot:
         self._resets_all = False
 
     async def begin(self) -> None:
-        """Makes everything that was read before, or is expected, what it is now. Raises StoreUnavailable."""
+        """Fetch the current version of everything that was read before or is expected. Raises StoreUnavailable."""
         self._resets_all = False
         for name, session in self._sessions.items():
             session.begin_anew()
@@ -136,7 +137,7 @@ class Snapshot:
                 await self._fetch(name, session)
 
     async def send(self) -> bool:
-        """Keeps what the work has written; false where others were quicker. Raises StoreUnavailable."""
+        """Send the writes. Returns False after a conflict with other writes. Raises StoreUnavailable."""
         for name, session in self._sessions.items():
             if session.writes and not await self._commit(name, session):
                 return False
@@ -158,7 +159,7 @@ class Snapshot:
         return version, document
 
     def expect(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
-        """Takes what is written unread for new: where it is not, that shows at the commit, and then it is read."""
+        """Assume that a document which is written without reading is new. If not, the commit fails and it is read."""
         here, key = self._of(session), (collection, id)
         if key in here.writes:
             return self._written, here.writes[key]
@@ -180,7 +181,7 @@ class Snapshot:
     def commit(
         self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
     ) -> bool:
-        """Always true: whether others were quicker shows once it is sent. Several are sent as one."""
+        """Record a commit, which always succeeds: conflicts show when it is sent. Several commits are sent as one."""
         here = self._of(session)
         for key in reads:
             if key not in here.writes:
@@ -206,13 +207,13 @@ class Snapshot:
         return wait(self._store.sessions(self._deadline))
 
     def expecting(self, session: str, keys: Sequence[Key], lists: Sequence[str]) -> None:
-        """Has these fetched with the next that is fetched."""
+        """Fetch these together with the next fetch."""
         here = self._of(session)
         here.documents.update((key, _NOT_HERE) for key in keys if key not in here.documents)
         here.lists.update((name, _NO_LIST) for name in lists if name not in here.lists)
 
     def seen(self, session: str) -> tuple[Mapping[Key, int], Mapping[str, int]]:
-        """The documents and the lists of the session that the work has read, with their versions."""
+        """Return the documents and lists of the session that the work has read, with their versions."""
         here = self._of(session)
         return here.seen, here.seen_lists
 
@@ -248,7 +249,7 @@ _NO_LIST: tuple[int, dict[str, Document | None]] = (_UNFETCHED, {})
 
 
 class RequestKind(NamedTuple):
-    """The session of a request, its kind, and the ids that it names, so many for each of the kind."""
+    """The session of a request, its kind, and the ids in it; their number depends only on the kind."""
 
     session: str
     kind: object
@@ -256,7 +257,7 @@ class RequestKind(NamedTuple):
 
 
 _Place = tuple[str, str | int]
-"""A collection with an id, or with the place among the ids of a request where the id stands."""
+"""A collection with an id, or with the position of the id among the ids of a request."""
 
 
 @dataclass(slots=True)
@@ -267,35 +268,35 @@ class _Habit:
 
 
 class Prefetcher:
-    """Memory of what requests of a kind read."""
+    """Remembers what each kind of request reads."""
 
     def __init__(self) -> None:
         self._kinds: dict[object, _Habit] = {}
 
     def tell(self, reader: RequestKind, snapshot: Snapshot) -> None:
-        """Has the snapshot fetch what such work has read before."""
+        """Make the snapshot fetch what such requests have read before."""
         if habit := self._kinds.get(reader.kind):
             keys = [(name, id if isinstance(id, str) else reader.ids[id]) for name, id in habit.documents]
             snapshot.expecting(reader.session, keys, habit.lists)
 
     def learn(self, reader: RequestKind, snapshot: Snapshot) -> None:
-        """Remembers what the work has read."""
+        """Remember what the work has read."""
         if reader.kind not in self._kinds and len(self._kinds) >= _KINDS:
             self._kinds.clear()
         habit = self._kinds.setdefault(reader.kind, _Habit())
         documents, lists = snapshot.seen(reader.session)
         read = frozenset((name, reader.ids.index(id) if id in reader.ids else id) for name, id in documents)
-        # An id that is not the request's is a habit once it comes again: most are of this request alone.
+        # An id that is not in the request becomes a habit only when it is read twice, because most are read only once.
         habit.documents |= {place for place in read if isinstance(place[1], int) or place in habit.last}
         habit.last = read
         if len(habit.documents) > _EXPECTED:
             habit.documents.clear()
-        # A list may be long: one that is no longer read is no longer fetched.
+        # Lists may be long, so do not fetch lists that the last request did not read.
         habit.lists = tuple(lists)
 
 
 def wait[R](work: Coroutine[Any, Any, R]) -> R:
-    """The result of what has to be waited for, for who runs in `waiting`."""
+    """Wait for a coroutine from code that runs in `run_waiting`, and return its result."""
     from greenlet import getcurrent
 
     parent = getcurrent().parent
@@ -307,7 +308,7 @@ def wait[R](work: Coroutine[Any, Any, R]) -> R:
 
 
 async def run_waiting[R](work: Callable[[], R]) -> R:
-    """The result of work that nobody has written with a loop in mind, and that waits all the same."""
+    """Run synchronous code that may call `wait`, and return its result."""
     from greenlet import greenlet
 
     inner = greenlet(work)

@@ -1,4 +1,4 @@
-"""State in one SQLite file: what was acknowledged is there after `kill -9`."""
+"""State in one SQLite file. Acknowledged writes survive `kill -9`."""
 
 import asyncio
 import os
@@ -30,42 +30,44 @@ _PROBE = """
 select documents.session, collection, id, documents.version, json, lists.session, lists.version, last
 from documents join lists using (collection), versions limit 0
 """
-"""Fails on tables of the same names that are somebody else's."""
+"""Fails if tables of the same names have another structure."""
 _PUT = """
 insert into documents (session, collection, id, version, json, position) values (?, ?, ?, ?, ?, ?)
 on conflict do update set version = excluded.version, json = excluded.json
 """
-"""A document that is written again keeps its position among the others."""
+"""A document that is written again keeps its position."""
 
 _APPLICATION = int.from_bytes(b"XS2A")
-"""Marks the file as ours, where SQLite has a place for that."""
+"""The application id, which marks the file as ours."""
 
 _FORMAT = 3
-"""The version of the tables and of the documents in them, kept in the file. A file of another one is not touched."""
+"""The version of the tables and documents, stored in the file. Files with another version are not touched."""
 
 _BUSY_SECONDS = 5.0
-"""The wait for another process at the start. Later nothing waits in SQLite, as everybody else would wait with it."""
+"""Seconds to wait for another process at the start.
+
+Later SQLite must not wait, because all requests would wait, too.
+"""
 
 _PATIENCE = 2.0
-"""Seconds for which a write waits for those of other processes."""
+"""Seconds for which a write waits for other processes to finish theirs."""
 
 _LOOKS = (0.001, 0.004)
-"""Seconds between two looks whether they are over; by chance, so that processes do not look at the same moments."""
+"""Seconds between attempts, chosen at random in this range so that processes do not try at the same moments."""
 
 _ROOM = 1024 * 1024
-"""Bytes that have to be free: a log file of this much is what a few hundred requests write."""
+"""Bytes that must be free. A few hundred requests write a log file of this size."""
 
 _ELSE = "name another one with --state sqlite:FILE, or keep no state with --state memory:"
 
 
 class SqliteStore:
-    """`sqlite:FILE`; 0600, write-ahead log. Who writes waits while another process holds the file.
+    """A store in `sqlite:FILE`; mode 0600, write-ahead log. A write waits while another process holds the file.
 
-    What is written counts only while the file is where it was: into one that was deleted, or replaced, while it was
-    open nothing is acknowledged.
+    If the file is deleted or replaced while it is open, writes into it are not acknowledged.
 
     Raises:
-        UserMistake: the file cannot be opened or is something else.
+        UserMistake: the file cannot be opened or is not a sandbox's state.
     """
 
     def __init__(self, file: Path) -> None:
@@ -88,7 +90,7 @@ class SqliteStore:
                 self._connection.execute("pragma busy_timeout = 0")
                 self._view = SqliteView(self)
                 self._loop: asyncio.AbstractEventLoop | None = None
-                """The loop in whose round requests write together."""
+                """The loop whose current iteration has an open common transaction."""
                 self._waiting: list[asyncio.Future[None]] = []
             except BaseException:
                 self._connection.close()
@@ -97,7 +99,7 @@ class SqliteStore:
             raise UserMistake(f"the state file {file} cannot be used: {error}; {_ELSE}") from None
 
     def _recognise(self) -> None:
-        """Looks whose file it is before anything of it is changed. Raises UserMistake."""
+        """Check that the file is ours before anything in it is changed. Raises UserMistake."""
         ((application,),) = self._connection.execute("pragma application_id")
         ((written,),) = self._connection.execute("pragma user_version")
         names = {name for (name,) in self._connection.execute("select name from sqlite_master where type = 'table'")}
@@ -109,7 +111,10 @@ class SqliteStore:
             raise UserMistake(f"the state file {self.file} is another program's database; {_ELSE}")
 
     def view(self) -> SqliteView:
-        """The documents as they are now, for work that ends before anything else does. Raises StoreUnavailable."""
+        """Return the current documents, for work that does not yield to other work.
+
+        Raises StoreUnavailable.
+        """
         return self._view.refresh()
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
@@ -136,9 +141,9 @@ class SqliteStore:
     def commit_together(
         self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
     ) -> bool:
-        """Does as `commit`, with all that the loop does in this round: nothing of it is there before `settle`.
+        """Commit together with all other commits in this iteration of the loop. It is durable only after `settle`.
 
-        The transaction takes longer than all that is written in it.
+        The transaction itself takes longer than the writes in it.
         """
         self._begin_together()
         if not self.is_unchanged(session, reads, lists):
@@ -151,7 +156,7 @@ class SqliteStore:
         return True
 
     async def turn(self) -> None:
-        # Workers that write all the time leave each other only moments. What is begun in one need not be done twice.
+        # Workers that write constantly leave each other only moments, so keep what has been done in one.
         end = monotonic() + _PATIENCE
         while True:
             try:
@@ -162,7 +167,7 @@ class SqliteStore:
             await asyncio.sleep(uniform(*_LOOKS))
 
     def settle(self) -> asyncio.Future[None] | None:
-        """Waits until what was written together is there; None where nothing is waited for. Raises StoreUnavailable."""
+        """Return a future for the end of the common transaction, or None if there is none. Raises StoreUnavailable."""
         if self._loop is None:
             return None
         waiting = self._loop.create_future()
@@ -170,7 +175,7 @@ class SqliteStore:
         return waiting
 
     def _settle(self, failure: sqlite3.Error | None = None) -> None:
-        """Ends what is written together, if anything is; with a `failure` nothing of it has been written."""
+        """End the common transaction, if there is one. With a `failure` nothing in it has been written."""
         if self._loop is None:
             return
         waiting, self._waiting, self._loop = self._waiting, [], None
@@ -184,7 +189,7 @@ class SqliteStore:
         if error:
             self._roll_back()
         for commit in waiting:
-            if commit.done():  # it is given up
+            if commit.done():  # the caller has given up
                 continue
             if error:
                 commit.set_exception(StoreUnavailable(str(error)))
@@ -193,7 +198,7 @@ class SqliteStore:
 
     def _put(self, session: str, writes: Mapping[Key, Document | None]) -> None:
         execute = self._connection.execute
-        # One counter for the whole file, never set back: a version read before a reset cannot come again after it.
+        # One counter for the whole file, never set back: a version read before a reset cannot occur again after it.
         (last,) = execute("update versions set last = last + ? returning last", (len(writes),)).fetchone()
         written: dict[Key, tuple[int, Document | None]] = {}
         for version, ((collection, id), document) in enumerate(writes.items(), last - len(writes) + 1):
@@ -205,18 +210,18 @@ class SqliteStore:
         self._view.note_written(session, written)
 
     def read_version(self) -> int:
-        """A number that changes when another connection writes into the file."""
+        """Return a number that changes when another connection writes to the file."""
         return int(self._rows("pragma data_version")[0][0])
 
     def find(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
-        """The document as it stands in the file."""
+        """Return the document in the file, with its version."""
         query = "select version, json from documents where session = ? and collection = ? and id = ?"
         rows = self._rows(query, session, collection, id)
         return (rows[0][0], self._document(session, collection, id, rows[0][1])) if rows else (0, None)
 
     def find_all(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
-        """The documents as they stand in the file."""
-        # The version first: a write in between is then noticed at the commit, never missed.
+        """Return the documents in the file, with the version of the collection."""
+        # Read the version first: then the commit notices a write in between.
         query = "select version from lists where session = ? and collection = ?"
         rows = self._rows(query, session, collection)
         version = int(rows[0][0]) if rows else 0
@@ -253,14 +258,14 @@ class SqliteStore:
             disk = os.statvfs(self.file.parent)
             if (free := disk.f_bavail * disk.f_frsize) < _ROOM:
                 raise StoreUnavailable(f"the disk is full: {free} bytes are free, and {_ROOM} are needed")
-            # A limit on the size of files, or on what a user may fill, shows only when something is written.
+            # Limits on file size or on disk quota show only when something is written.
             self._settle()
             self._connection.execute("update versions set last = last + 1")
         except (OSError, sqlite3.Error) as error:
             raise StoreUnavailable(str(error)) from error
 
     def _must_be_there(self) -> None:
-        """Raises StoreUnavailable where others, and the next start, would not find what is written."""
+        """Check that the file and its log still exist under their names. Raises StoreUnavailable."""
         for path, identity in self._files:
             try:
                 status = os.stat(path)
@@ -285,7 +290,10 @@ class SqliteStore:
 
     @contextmanager
     def _writing(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
-        """Gives what executes statements: all of them or none, of a file that is there. Raises StoreUnavailable."""
+        """Return a context whose statements are executed all or none, if the file still exists.
+
+        Raises StoreUnavailable.
+        """
         self._settle()
         self._begin()
         try:
@@ -298,7 +306,7 @@ class SqliteStore:
             raise
 
     def _begin_together(self) -> None:
-        """Begins what is written in this round of the loop, unless that is done. Raises StoreUnavailable."""
+        """Begin the common transaction of this iteration of the loop, if needed. Raises StoreUnavailable."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._settle()
@@ -311,7 +319,7 @@ class SqliteStore:
         try:
             self._connection.execute("begin immediate")
         except sqlite3.Error as error:
-            # What the module itself objects to has no code of SQLite.
+            # Errors raised by the Python module have no SQLite code.
             is_busy = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
             raise (StoreBusy if is_busy else StoreUnavailable)(str(error)) from error
 
@@ -322,7 +330,7 @@ class SqliteStore:
 
 
 def _identities(file: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
-    """The file, and its log of what is not yet in it, with what tells each from another of its name."""
+    """Yield the file and its write-ahead log, each with an identity that a replacement would not have."""
     for path in (file.absolute(), file.absolute().with_name(f"{file.name}-wal")):
         with suppress(FileNotFoundError):
             status = os.stat(path)

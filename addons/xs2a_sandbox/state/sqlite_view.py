@@ -1,4 +1,4 @@
-"""What one process knows of a SQLite file: it reads again only what somebody else may have written meanwhile."""
+"""A process's cache of a SQLite file. It reads again only what other processes may have changed."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     from xs2a_sandbox.state.sqlite import SqliteStore
 
 _COUNT, _LONGEST = 1024, 100
-"""Documents that are remembered, as many lists, and the documents of a list that is."""
+"""The most cached documents, the most cached lists, and the most documents in a cached list."""
 
 _Place = tuple[str, str, str]
 """Session, collection and id."""
 
 
 class SqliteView:
-    """The documents as they were at the last `refresh`, for work that nothing else comes between.
+    """The documents as of the last `refresh`, for work that does not yield to other work.
 
-    To find a document SQLite locks the file and lets it go, which takes ten times as long as to remember it.
+    To read a document, SQLite locks and unlocks the file, which takes ten times as long as a cached read.
     """
 
     def __init__(self, store: "SqliteStore") -> None:
@@ -28,7 +28,7 @@ class SqliteView:
         self._lists: dict[tuple[str, str], tuple[int, dict[str, Document | None]]] = {}
 
     def refresh(self) -> "SqliteView":
-        """Forgets all, if others have written since. Raises StoreUnavailable."""
+        """Empty the cache if others have written. Raises StoreUnavailable."""
         written = self._store.read_version()
         if written != self._written:
             self.forget()
@@ -78,7 +78,7 @@ class SqliteView:
         return self._store.sessions()
 
     def note_written(self, session: str, versions: Mapping[Key, tuple[int, Document | None]]) -> None:
-        """Notes what this process itself has written."""
+        """Cache what this process has written."""
         for (collection, id), document in versions.items():
             self._remember((session, collection, id), document)
             self._lists.pop((session, collection), None)

@@ -1,4 +1,4 @@
-"""State: documents by session, collection and id, and the transaction that one request makes of them."""
+"""State: documents by session, collection and id, and the transaction in which a request uses them."""
 
 import json
 import logging
@@ -22,13 +22,16 @@ Collections = Mapping[str, Mapping[str, Document]]
 
 
 def read_document(text: str | bytes) -> Document:
-    """The document that was kept as JSON; decimals keep their digits."""
+    """Parse a stored JSON document. Decimals keep their digits."""
     document: Document = json.loads(text, parse_float=Decimal)
     return document
 
 
 def read_stored(text: str | bytes, place: str) -> Document | None:
-    """The document that somebody else may have damaged. None, as if it had been deleted, if so; the log says where."""
+    """Parse a stored JSON document that another program may have damaged.
+
+    A damaged document is logged and returned as None, as if it had been deleted.
+    """
     try:
         document = read_document(text)
     except (ValueError, RecursionError):
@@ -41,91 +44,97 @@ def read_stored(text: str | bytes, place: str) -> Document | None:
 
 @lru_cache(1024)
 def warn_of_damage(place: str) -> None:
-    """Logs once for each place."""
+    """Log the damage, once for each place."""
     log.warning("%s is damaged, so it is skipped: somebody else has written into the state", place)
 
 
 class Documents(Protocol):
-    """Documents with versions. Version 0 means that the session has said nothing of that document.
+    """Documents with versions. Version 0 means that the session has never written the document.
 
-    A document of None is a deletion: it hides the test data's. Every method may raise StoreUnavailable.
+    The document None is a deletion, which hides that of the test data. Every method may raise StoreUnavailable.
     """
 
     def read(self, session: str, collection: str, id: str) -> tuple[int, Document | None]: ...
 
     def expect(self, session: str, collection: str, id: str) -> tuple[int, Document | None]:
-        """Does as `read`, for what is going to be written unread."""
+        """Return the same as `read`, for a document that will be written without looking at it."""
         ...
 
     def list(self, session: str, collection: str) -> tuple[int, dict[str, Document | None]]:
-        """The collection's own version, which every write to it changes, and its documents."""
+        """Return the collection's own version, which every write in it changes, and its documents."""
         ...
 
     def commit(
         self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int], writes: Mapping[Key, Document | None]
     ) -> bool:
-        """Writes everything, iff all that was read still has the version it was read with."""
+        """Write everything if all documents that were read still have their version. Returns whether it was written."""
         ...
 
     def reset(self, session: str | None = None) -> None:
-        """Forgets one session, or all."""
+        """Delete one session, or all."""
         ...
 
     def counts(self, session: str | None = None) -> dict[str, int]:
-        """Documents by collection, deletions among them, of one session or of all."""
+        """Return the number of documents and deletions by collection, of one session or of all."""
         ...
 
     def sessions(self) -> dict[str, dict[str, int]]:
-        """Every session that has written something, by name, with its counts."""
+        """Return the counts by collection of every session that has written something."""
         ...
 
 
 class Store(Documents, Protocol):
-    """Keeps documents where they need not be waited for."""
+    """Documents that need not be awaited."""
 
     def view(self) -> Documents:
-        """The documents as they are now, for work that ends before anything else does. Raises StoreUnavailable."""
+        """Return the current documents, for work that does not yield to other work.
+
+        Raises StoreUnavailable.
+        """
         ...
 
     def settle(self) -> Awaitable[None] | None:
-        """Waits until what was written by views is there; None where nothing is waited for. Raises StoreUnavailable."""
+        """Return an awaitable for the end of writes made through views, or None if there are none.
+
+        Raises StoreUnavailable.
+        """
         ...
 
     async def turn(self) -> None:
-        """Waits after a StoreBusy until nobody else writes. Nobody else then does before the caller waits again.
+        """Wait after a StoreBusy until nobody else writes, and keep it so until the caller awaits again.
 
-        Raises StoreUnavailable where that takes too long.
+        Raises StoreUnavailable if that takes too long.
         """
         ...
 
     def is_unchanged(self, session: str, reads: Mapping[Key, int], lists: Mapping[str, int]) -> bool:
-        """Says whether all that was read still has the version it was read with."""
+        """Return whether everything that was read still has the version that it had then."""
         ...
 
     def check(self) -> None:
-        """Raises StoreUnavailable where nothing could be written that lasts."""
+        """Check that documents can be written permanently. Raises StoreUnavailable."""
         ...
 
     def close(self) -> None: ...
 
 
 class MemoryStore:
-    """`memory:`; gone with the process.
+    """A store in memory (`memory:`), which ends with the process.
 
-    Documents are kept as JSON: that is a third of the memory, and nothing that the collector would look through.
+    Documents are kept as JSON, which takes a third of the memory and is not scanned by the garbage collector.
     """
 
     def __init__(self) -> None:
         self._recent: dict[int, Document] = {}
-        """Documents that were lately written or read, by version."""
+        """Documents written or read recently, by version."""
         self._sessions: dict[str, _Session] = {}
-        self._version = 0  # never set back: a version read before a reset cannot come again after it
+        self._version = 0  # never set back: a version read before a reset cannot occur again after it
 
     def view(self) -> "MemoryStore":
         return self
 
     def settle(self) -> None:
-        """Nothing is waited for."""
+        """Nothing has to be awaited."""
 
     async def turn(self) -> None:
         """Nobody else writes."""
@@ -197,7 +206,7 @@ class MemoryStore:
         return {name: self.counts(name) for name in sorted(self._sessions)}
 
     def check(self) -> None:
-        """There is nothing that could be full, or gone."""
+        """Memory cannot be full or deleted in the way of a file."""
 
     def close(self) -> None:
         self._sessions.clear()
@@ -224,16 +233,19 @@ _NOTHING_HELD = _Session()
 
 _UNWRITTEN: Document = {}
 _AS_BEFORE = "_asBefore"
-"""Names, in a stored document, the members that are still those of the test data, and are not stored with it."""
+"""The member of a stored document that lists the members whose values are still those of the test data.
+
+They are not stored again.
+"""
 
 
 class Transaction:
-    """The documents as one request sees them: the test data, the session's over it, its own changes on top.
+    """The documents as one request sees them: the test data, below the session's documents, below its own changes.
 
-    Nothing is written before `commit`, and then everything or nothing. Of a document that lies over the test data's
-    only what differs is written: the dates of the rest go on counting from the day that they count from.
-    `find` gives the test data when they are first looked at; what it keeps of that (`put_with_commit`) is written with
-    whatever else is, and by itself it is not. `before_commit` may add to what was written.
+    Nothing is written before `commit`, and then everything or nothing. If a document changes one of the test data, only
+    the differences are written, so that the other dates in it stay relative. `find` returns the test data at first use.
+    What it stores with `put_with_commit` is written only together with other writes. `before_commit` may add to the
+    writes.
     """
 
     __slots__ = (
@@ -261,7 +273,7 @@ class Transaction:
         self._overwritten: list[tuple[Key, Document | None]] = []
 
     def testdata(self) -> Collections:
-        """The documents below the session's."""
+        """Return the test data below the session's documents."""
         if self._testdata is None:
             self._testdata = self._find(self)
         return self._testdata
@@ -274,7 +286,7 @@ class Transaction:
         return self._restore_whole(key, document) if version else self._original(key)
 
     def get_own(self, collection: str, id: str) -> Document | None:
-        """The document that the session itself has there, whatever the test data says."""
+        """Return the session's own version of the document, without the test data."""
         key = (collection, id)
         if self._writes and key in self._writes:
             return self._writes[key]
@@ -288,11 +300,11 @@ class Transaction:
         return {id: document for id, document in documents.items() if document is not None}
 
     def own(self, collection: str) -> dict[str, Document]:
-        """The documents that the session itself has put there."""
+        """Return the session's own documents, without the test data."""
         return {id: document for id, document in self._read_own(collection).items() if document is not None}
 
     def collections(self) -> list[str]:
-        """The names of those that hold, or held, anything."""
+        """Return the names of collections that contain, or contained, anything."""
         kept = (*self.testdata(), *sorted(self._store.counts(self.session)))
         return list(dict.fromkeys((*kept, *(name for name, _ in self._writes))))
 
@@ -300,7 +312,7 @@ class Transaction:
         self._write((collection, id), document)
 
     def put_with_commit(self, collection: str, id: str, document: Document) -> None:
-        """Keeps what only matters once something else is kept: who only reads writes nothing."""
+        """Write the document together with the next real write; drop it if the request only reads."""
         key = (collection, id)
         self._read(key)
         kept = self._writes if key in self._writes else self._beside
@@ -310,13 +322,13 @@ class Transaction:
         self._write((collection, id), None)
 
     def restore(self, collection: str, id: str) -> None:
-        """Shows the test data's document again, as it was."""
+        """Restore the test data's version of the document."""
         key = (collection, id)
         if key in self._writes or self._read(key)[0]:
             self._write(key, self._original(key))
 
     def created(self, collection: str) -> dict[str, Document]:
-        """The documents that were written there and that nobody had before, by id."""
+        """Return the documents by id that were written and did not exist before."""
         return {
             key[1]: document
             for key, document in self._writes.items()
@@ -324,23 +336,23 @@ class Transaction:
         }
 
     def take_changes(self) -> list[Key]:
-        """The documents that were written, or deleted, since this was last called, in that order."""
+        """Return the documents that were written or deleted since the last call, in order."""
         changed, self._changed = self._changed, []
         return changed
 
     @property
     def is_changed(self) -> bool:
-        """True where there is something to commit."""
+        """Whether there is anything to commit."""
         return bool(self._writes)
 
     @property
     def looked_at(self) -> tuple[dict[Key, int], dict[str, int]]:
-        """The versions of the documents, and of the collections, that were read."""
+        """The versions of the documents and collections that were read."""
         reads = {key: version for key, (version, _) in self._reads.items()}
         return reads, {name: version for name, (version, _) in self._lists.items()}
 
     def trial(self) -> Callable[[], None]:
-        """Begins work that may fail; what is returned takes back what has been written since."""
+        """Begin work that may fail. Call the returned function to undo what has been written since."""
         changed = list(self._changed)
         overwritten = self._overwritten = []
 
@@ -355,15 +367,15 @@ class Transaction:
         return undo
 
     def discard(self) -> None:
-        """Takes back all that was written."""
+        """Undo all writes."""
         self._writes, self._beside, self._changed = {}, {}, []
 
     def commit(self) -> bool:
-        """False if somebody else was faster; then nothing has been written."""
+        """Write everything. Returns False, and writes nothing, after a conflict with other writes."""
         if not self._writes:
             return True
         self._before_commit(self)
-        self.testdata()  # a first look may have something to keep: which day they count from
+        self.testdata()  # the first use may add a write: the day from which dates count
         writes = {**self._beside, **self._writes}
         return self._store.commit(
             self.session,
@@ -372,7 +384,7 @@ class Transaction:
         )
 
     def _read_own(self, collection: str) -> dict[str, Document | None]:
-        """The session's documents and deletions, this transaction's included."""
+        """Return the session's documents and deletions, including those of this transaction."""
         if collection not in self._lists:
             version, documents = self._store.list(self.session, collection)
             whole = {id: self._restore_whole((collection, id), document) for id, document in documents.items()}
@@ -382,12 +394,15 @@ class Transaction:
         return {**held, **writes} if writes else held
 
     def _original(self, key: Key) -> Document | None:
-        """The test data's."""
+        """Return the test data's document."""
         collection = self.testdata().get(key[0])
         return collection.get(key[1]) if collection else None
 
     def _difference(self, key: Key, document: Document | None) -> Document | None:
-        """The document as it is stored. What nobody has touched is the test data's very object."""
+        """Return the form in which the document is stored.
+
+        Unchanged values are the same objects as in the test data.
+        """
         original = document and self._original(key)
         if not document or not original:
             return document
@@ -397,7 +412,7 @@ class Transaction:
         return {_AS_BEFORE: as_before} | {name: value for name, value in document.items() if name not in as_before}
 
     def _restore_whole(self, key: Key, stored: Document | None) -> Document | None:
-        """The document as it was written; it is gone where the test data's is gone, which the file may have lost."""
+        """Return the complete document, or None if the test data no longer contain the document it was based on."""
         if stored is None or _AS_BEFORE not in stored:
             return stored
         original = self._original(key)
@@ -413,7 +428,7 @@ class Transaction:
         return read
 
     def _write(self, key: Key, document: Document | None) -> None:
-        if key not in self._reads:  # so that a blind write cannot undo somebody else's
+        if key not in self._reads:  # so that a blind write cannot overwrite somebody else's
             self._reads[key] = self._store.expect(self.session, *key)
         self._overwritten.append((key, self._writes.get(key, _UNWRITTEN)))
         self._writes[key] = document
@@ -421,7 +436,7 @@ class Transaction:
 
 
 class StateView(Mapping[str, Mapping[str, Document]]):
-    """`state` in expressions: collections by name, read when asked for."""
+    """`state` in expressions: collections by name, read at first use."""
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
@@ -440,7 +455,7 @@ class StateView(Mapping[str, Mapping[str, Document]]):
 
 
 class CollectionView(Mapping[str, Document]):
-    """One collection by id; a single document is read without the others."""
+    """One collection by id. A single document is read without the others."""
 
     def __init__(self, transaction: Transaction, collection: str) -> None:
         self._transaction = transaction

@@ -1,4 +1,4 @@
-"""A stream: what several sandboxes add to, and each reads in the one order in which it has come."""
+"""A stream: several sandboxes append items, and each reads them in the same order."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ PATIENCE = 0.7
 
 
 class Item(NamedTuple):
-    """What is added: `size` counts against the bound of the stream, `session` is by what it may be removed."""
+    """An item. `size` counts against the limit of the stream; items can be removed by `session`."""
 
     session: str
     size: int
@@ -19,9 +19,9 @@ class Item(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """The items that were added after a number, with theirs; of those before, `first` and later are still there.
+    """The items after a number, with their numbers. Of earlier items, those from `first` on still exist.
 
-    `life` is another one once items were removed, or the stream was lost: then these are all that there are.
+    `life` changes when items are removed or the stream is lost; the items are then all that exist.
     """
 
     life: str
@@ -30,47 +30,50 @@ class Tail(NamedTuple):
 
 
 class Stream(ABC):
-    """Bounded: the oldest items go first. Every method has to be waited for, and may raise StoreUnavailable."""
+    """A bounded stream: the oldest items are dropped first.
+
+    Every method must be awaited and may raise StoreUnavailable.
+    """
 
     @abstractmethod
     async def append(self, batch: str, items: Sequence[Item], deadline: float) -> None:
-        """Adds all of them once, however often the same batch is sent."""
+        """Append all items exactly once, however often the same batch is sent."""
 
     @abstractmethod
     async def after(self, life: str, number: int, deadline: float) -> Tail:
-        """The items after `number`, in a stream whose life was that."""
+        """Return the items after `number`, or all if the stream has another `life` now."""
 
     @abstractmethod
     async def remove(self, session: str | None, deadline: float) -> None:
-        """Removes the items of one session, or all."""
+        """Remove the items of one session, or all."""
 
 
 class Outbox:
-    """What one process adds to a stream, in its order: what cannot be sent waits, and nothing is added twice."""
+    """The items that a process appends to a stream, in order. Unsent items wait, and none is appended twice."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._items: list[Item] = []
         self._batch: tuple[str, list[Item]] | None = None
-        """The last items sent, with a name of their own, until they are confirmed."""
+        """The last batch that was sent, with its name, until it is confirmed."""
         self._in_turn = asyncio.Lock()
 
     def __len__(self) -> int:
-        """Items that are not confirmed yet."""
+        """Return the number of items that are not confirmed yet."""
         return len(self._items) + len(self._batch[1] if self._batch else ())
 
     def put(self, *items: Item) -> None:
         self._items += items
 
     def withdraw(self, item: Item) -> bool:
-        """Whether it was in time: what was sent once may be in the stream."""
+        """Remove an item that has not been sent. Returns whether it was in time."""
         is_in_time = item in self._items
         if is_in_time:
             self._items.remove(item)
         return is_in_time
 
     async def send(self) -> None:
-        """Raises StoreUnavailable; what is left then is sent by the next call."""
+        """Send all items. After StoreUnavailable, the next call sends the rest."""
         async with self._in_turn:
             while self:
                 if self._batch is None:
@@ -80,14 +83,14 @@ class Outbox:
 
 
 class Inbox:
-    """Reads every item of a stream once, those first that are there already."""
+    """Reads every item of a stream once, starting with those that exist already."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._life, self._number = "", 0
 
     async def read(self, patience: float = PATIENCE) -> tuple[Tail, bool]:
-        """What came since the last call, and whether the stream has begun anew. Raises StoreUnavailable."""
+        """Return the items since the last call, and whether the stream has started again. Raises StoreUnavailable."""
         tail = await self._stream.after(self._life, self._number, deadline(patience))
         is_new = tail.life != self._life
         if is_new:
@@ -98,5 +101,5 @@ class Inbox:
 
 
 def deadline(patience: float = PATIENCE) -> float:
-    """When that many seconds will be over, by the loop's clock."""
+    """Return the time on the loop's clock after that many seconds."""
     return asyncio.get_running_loop().time() + patience

@@ -1,3 +1,3 @@
-"""Third party providers (TPPs) and their certificates: what a certificate says, what banks refuse of it, and a test
-trust service that issues such certificates, good ones and bad ones.
+"""Third party providers (TPPs) and their certificates: reading certificates, judging them like a bank, and a test trust
+service that issues valid and invalid ones.
 """

@@ -1,4 +1,4 @@
-"""A TPP's certificate as the bank reads it: QWACs for TLS, QSEALs for signatures."""
+"""Reads a TPP's certificate like a bank: QWACs for TLS, QSEALs for signatures."""
 
 import warnings
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from xs2a_sandbox.tpp import qc_statements
 from xs2a_sandbox.tpp.qc_statements import QcStatements
 
 LARGEST = 16 * 1024
-"""Bytes of a certificate: those that trust services issue have two or three thousand."""
+"""The most bytes of a certificate. Those of trust services have two or three thousand."""
 
 _KEPT = 256
 
@@ -32,19 +32,19 @@ _BROKEN = (
     *(ValueError, TypeError, KeyError, OverflowError),
     *(x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType, UnsupportedAlgorithm),
 )
-"""All that cryptography raises for what is no certificate."""
+"""All exceptions that cryptography raises for invalid certificates."""
 
 
 class CertificateUnreadable(ValueError):
-    """Its text says what is wrong, as the end of a sentence that begins with the certificate."""
+    """The text describes the mistake, as the end of a sentence that begins with the certificate."""
 
 
 @dataclass(frozen=True, slots=True)
 class TppCertificate:
-    """All that counts of a certificate.
+    """The relevant parts of a certificate.
 
-    `name` is the organisation's, `kind` and `roles` are what the statements of a qualified certificate say; texts that
-    it lacks are empty. `mistake` is why these statements cannot be read.
+    `name` is that of the organisation; `kind` and `roles` come from the statements of a qualified certificate; missing
+    texts are empty. `mistake` is why these statements cannot be read.
     """
 
     name: str
@@ -64,7 +64,7 @@ class TppCertificate:
     parsed: x509.Certificate = field(repr=False, compare=False)
 
     def is_signed_by(self, issuer: x509.Certificate) -> bool:
-        """Says whether it names the issuer, and has a signature of its key."""
+        """Return whether it names the issuer, and has a signature by the issuer's key."""
         try:
             self.parsed.verify_directly_issued_by(issuer)
         except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
@@ -73,11 +73,11 @@ class TppCertificate:
 
     @property
     def identity(self) -> dict[str, object]:
-        """Whose it is: what journal and explanations say of the client."""
+        """The owner, as journal and explanations show the client."""
         return {"name": self.name, "organisation": self.organisation_identifier, "roles": list(self.roles)}
 
     def members(self) -> dict[str, object]:
-        """The certificate as cassettes and expressions see it."""
+        """Return the certificate as cassettes and expressions see it."""
         return {
             **self.identity,
             "kind": self.kind,
@@ -92,7 +92,7 @@ class TppCertificate:
 
 
 def try_read(der: bytes) -> TppCertificate | None:
-    """The certificate; None for what is none."""
+    """Return the certificate, or None if it cannot be read."""
     try:
         return read(der)
     except CertificateUnreadable:
@@ -101,16 +101,16 @@ def try_read(der: bytes) -> TppCertificate | None:
 
 @lru_cache(_KEPT)
 def read(der: bytes) -> TppCertificate:
-    """Reads a certificate in DER, whoever has issued it. Raises CertificateUnreadable."""
+    """Read a certificate in DER without checking its issuer. Raises CertificateUnreadable."""
     if len(der) > LARGEST:
         raise CertificateUnreadable(f"has {len(der)} bytes, more than {LARGEST}")
     try:
         with warnings.catch_warnings():
-            # Of serial numbers that later versions refuse.
+            # It warns of serial numbers that later versions reject.
             warnings.simplefilter("ignore", CryptographyDeprecationWarning)
             parsed = x509.load_der_x509_certificate(der)
             subject = parsed.subject
-            # Read now, as cryptography reads them late, and whoever asks then is not prepared for their mistakes.
+            # Parsed here, because cryptography parses them lazily, and later code does not expect its errors.
             parsed.public_key(), parsed.extensions, parsed.signature_hash_algorithm
             statements, mistake = _statements(parsed)
             return TppCertificate(
@@ -135,7 +135,7 @@ def read(der: bytes) -> TppCertificate:
 
 
 def from_pem(text: bytes) -> Sequence[bytes]:
-    """The certificates of a PEM file, in DER, in their order. Raises ValueError where there is none."""
+    """Return the certificates of a PEM file in DER, in order. Raises ValueError if there is none."""
     armoured = [der for kind, _, der in pem.unarmor(text, multiple=True) if kind == "CERTIFICATE"]
     if not armoured:
         raise ValueError("there is no certificate in PEM")

@@ -1,4 +1,4 @@
-"""Certificates as trust services issue them for payment services: ETSI EN 319 412 and TS 119 495."""
+"""Issues certificates like trust services for payment services: ETSI EN 319 412 and TS 119 495."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ KeyType = Literal["rsa", "ec"]
 
 TRUST_SERVICE = "XS2A Sandbox Test Trust Service"
 _PLACE = "http://trust-service.example.org"
-"""Where certificates say that their issuer is: a host that is nobody's (RFC 6761), and is never asked."""
+"""The address of the issuer in certificates: a host that belongs to nobody (RFC 6761) and is never contacted."""
 
 _LIFE_OF_CA = timedelta(days=3650)
 _QWAC_POLICIES = ("2.23.140.1.1", "0.4.0.19495.3.1", "0.4.0.194112.1.4")
@@ -32,10 +32,10 @@ _QSEAL_POLICIES = ("0.4.0.194112.1.1",)
 
 @dataclass(frozen=True, slots=True)
 class Particulars:
-    """All that a certificate is to say. `host` is the name that a QWAC is for, `common_name` is left out where empty.
+    """The content of a certificate. `host` is the name for which a QWAC is issued; an empty `common_name` is left out.
 
-    `roles` are object identifiers with their names in certificates; None says nothing of payment services.
-    `statements` stands, as bytes, in the place of the QcStatements that would follow.
+    `roles` are object identifiers with their names in certificates; None leaves the statement on payment services out.
+    `statements` are bytes that replace the QcStatements.
     """
 
     name: str
@@ -74,7 +74,7 @@ def new_key(kind: KeyType = "rsa") -> Key:
 
 
 def issue_ca(now: datetime, name: str = TRUST_SERVICE) -> Issued:
-    """A new trust service's own certificate."""
+    """Create a trust service's own certificate."""
     key = new_key("ec")
     subject = x509.Name(
         [
@@ -100,7 +100,7 @@ def issue_ca(now: datetime, name: str = TRUST_SERVICE) -> Issued:
 
 
 def issue(particulars: Particulars, key: Key, issuer: Issued) -> x509.Certificate:
-    """The certificate for this key, signed by the issuer."""
+    """Issue a certificate for this key, signed by the issuer."""
     authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(_public(issuer.key))
     builder = (
         x509.CertificateBuilder()
@@ -119,7 +119,7 @@ def issue(particulars: Particulars, key: Key, issuer: Issued) -> x509.Certificat
 
 
 def _subject(particulars: Particulars) -> x509.Name:
-    """The names, those of the EV rules for QWACs among them."""
+    """Return the subject, for QWACs with the names that the EV rules require."""
     is_web = particulars.kind == "QWAC"
     attributes = [
         (NameOID.COUNTRY_NAME, particulars.country),

@@ -1,4 +1,4 @@
-"""Says what a bank would refuse a client certificate for, by the names of the dialect's errors."""
+"""Judges a client certificate like a bank, and returns the dialect's error for the mistake."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -16,10 +16,10 @@ from xs2a_sandbox.tpp.trust_service import Trust
 from xs2a_sandbox.tpp.weak_keys import rsa_weakness
 
 LONGEST_CHAIN = 10
-"""Certificates that a client may show, its own included."""
+"""The most certificates that a client may show, including its own."""
 
 _LONGEST = 300
-"""The characters that a text shows of a name, which may take up the whole certificate."""
+"""The most characters of a name in a text, because a name may take up the whole certificate."""
 
 _LEAST_EC = 256
 _WEAK = (hashes.SHA1, hashes.MD5)
@@ -41,9 +41,9 @@ def mistake(
     roles: Collection[str] = (),
     kind: Kind = "QWAC",
 ) -> BankError | None:
-    """What is wrong with the certificates in DER that a client has shown, its own first; None where nothing is.
+    """Return the error of a client's certificates in DER, its own first, or None if they are right.
 
-    One of the `roles` is needed, if any are named.
+    If `roles` are given, one of them is needed.
     """
     if not chain:
         return BankError("certificate-missing", expected=f"no client certificate was shown: show a {kind}")
@@ -53,7 +53,7 @@ def mistake(
         own = certificate.read(chain[0])
     except CertificateUnreadable as error:
         return _invalid(f"the client certificate {error}")
-    # Cryptography takes no signature with SHA-1, whoever has made it: that is told first.
+    # Cryptography never accepts signatures with SHA-1, so report these first.
     text = _of(_weakness(own.parsed)) or _distrust(tuple(chain), trust.authorities) or _of(_content_mistake(own, kind))
     return _invalid(text) if text else _check_standing(own, trust, now, roles)
 
@@ -68,7 +68,7 @@ def _invalid(text: str) -> BankError:
 
 @lru_cache(256)
 def _distrust(chain: tuple[bytes, ...], authorities: tuple[x509.Certificate, ...]) -> str | None:
-    """Why nobody who is trusted stands behind the certificate, with those that were shown beside it."""
+    """Describe why no trusted authority has issued the certificate, directly or through the other certificates."""
     above = certificate.read(chain[0])
     others = list(dict.fromkeys(chain[1:]))
     while True:
@@ -83,7 +83,7 @@ def _distrust(chain: tuple[bytes, ...], authorities: tuple[x509.Certificate, ...
 
 
 def _issuer_of(above: TppCertificate, others: Sequence[bytes]) -> tuple[TppCertificate | None, list[bytes]]:
-    """The one of the others, which may issue, that has signed this one; and those that are left."""
+    """Return the certificate that may issue and has signed this one, and the remaining ones."""
     for der in others:
         try:
             other = certificate.read(der)
@@ -95,7 +95,7 @@ def _issuer_of(above: TppCertificate, others: Sequence[bytes]) -> tuple[TppCerti
 
 
 def _content_mistake(own: TppCertificate, kind: Kind) -> str | None:
-    """What is wrong with the content of a certificate, whoever has issued it."""
+    """Describe the mistake in the content of a certificate, regardless of its issuer."""
     return _usage_mistake(own.parsed, kind) or own.mistake or _statement_mistake(own, kind)
 
 
@@ -112,7 +112,7 @@ def _weakness(parsed: x509.Certificate) -> str | None:
 
 
 def _usage_mistake(parsed: x509.Certificate, kind: Kind) -> str | None:
-    """The mistake of a certificate that was not issued for what it is shown for."""
+    """Describe the mistake if the certificate was issued for another purpose."""
     extensions = {header.oid: header for header in parsed.extensions}
     unknown = [
         oid.dotted_string for oid, extension in extensions.items() if extension.critical and oid not in _KNOWN_CRITICAL
@@ -142,7 +142,7 @@ def _is_ca(parsed: x509.Certificate) -> bool:
 
 
 def _statement_mistake(own: TppCertificate, kind: Kind) -> str | None:
-    """What is wrong with what it says of the provider."""
+    """Describe the mistake in its statements about the provider."""
     statements = own.statements
     if statements is None or not statements.is_qualified:
         return "it does not say that it is a qualified one (QcCompliance)"
@@ -171,7 +171,7 @@ def _statement_mistake(own: TppCertificate, kind: Kind) -> str | None:
 
 
 def _check_standing(own: TppCertificate, trust: Trust, now: datetime, roles: Collection[str]) -> BankError | None:
-    """What is wrong with a certificate that was right when it was issued, as of now."""
+    """Return the error if a correctly issued certificate is not valid any more."""
     if now < own.not_before:
         return _invalid(f"the client certificate is not valid before {own.not_before.isoformat()}")
     if now > own.not_after:

@@ -1,6 +1,6 @@
-"""Statements of qualified certificates (RFC 3739, ETSI EN 319 412-5), with that of payment services (ETSI TS 119 495).
+"""Statements of qualified certificates (RFC 3739, ETSI EN 319 412-5), with that on payment services (ETSI TS 119 495).
 
-asn1crypto reads and writes the ASN.1: cryptography keeps this extension as bytes.
+asn1crypto reads and writes the ASN.1, because cryptography returns this extension as bytes.
 """
 
 from collections.abc import Collection
@@ -21,7 +21,7 @@ ROLES = {
     "AISP": ("0.4.0.19495.1.3", "PSP_AI"),
     "PIISP": ("0.4.0.19495.1.4", "PSP_IC"),
 }
-"""The object identifier and the name in certificates of each role, by its name in the interface."""
+"""The object identifier and the name in certificates for each role, by its name in the interface."""
 
 _BY_IDENTIFIER = {identifier: (role, name) for role, (identifier, name) in ROLES.items()}
 _UNSPECIFIED = "0.4.0.19495.1.0"
@@ -60,9 +60,9 @@ class _PaymentServices(Sequence):  # type: ignore[misc]
 
 
 class QcStatements(NamedTuple):
-    """The statements that count here: `types` are object identifiers, `authority` is the competent one's short id.
+    """The relevant statements. `types` are object identifiers, `authority` is the short id of the competent authority.
 
-    `roles` is None where nothing is said of payment services.
+    `roles` is None if there is no statement on payment services.
     """
 
     is_qualified: bool
@@ -73,7 +73,7 @@ class QcStatements(NamedTuple):
 
 
 def read(content: bytes) -> QcStatements:
-    """Reads the extension's value. Raises ValueError that says what is wrong."""
+    """Parse the extension's value. Raises ValueError with the mistake."""
     try:
         statements = _Statements.load(content, strict=True)
         by_id = {statement["id"].dotted: statement["info"] for statement in statements}
@@ -100,7 +100,7 @@ def write(
     authority: str,
     is_qualified: bool = True,
 ) -> bytes:
-    """The extension's value. `roles` are pairs as those of `ROLES`; None says nothing of payment services."""
+    """Return the extension's value. `roles` are pairs like those in `ROLES`; None leaves payment services out."""
     statements = [{"id": COMPLIANCE}] if is_qualified else []
     if type:
         statements.append({"id": TYPE, "info": Any(_Types([type]))})
@@ -115,16 +115,16 @@ def write(
 
 
 class _NoRole(ValueError):
-    """Raised for a role whose name is that of another one."""
+    """Raised for a role with a wrong name."""
 
 
 def _role(identifier: str, name: str) -> str:
-    """The role; empty for one that is unspecified."""
+    """Return the role, or an empty text if it is unspecified."""
     if identifier == _UNSPECIFIED:
         return ""
     role, usual = _BY_IDENTIFIER.get(identifier, ("", ""))
     if not role:
-        raise _NoRole(f"its statement of payment services has the role {identifier}, which there is not")
+        raise _NoRole(f"its statement of payment services has the role {identifier}, which does not exist")
     if name != usual:
         raise _NoRole(f"its statement of payment services calls the role {identifier} {name[:40]!r}: it is {usual}")
     return role

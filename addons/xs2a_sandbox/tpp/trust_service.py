@@ -1,7 +1,7 @@
-"""A test trust service: its own CA, the register of the providers that it knows, and what it has revoked.
+"""A test trust service: its own CA, a register of providers, and a list of revoked certificates.
 
-All of it is files of a folder in `--confdir`, which whoever serves there reads: `ca.pem` with the key, `register.json`
-and `revoked.pem`, a list as trust services publish it.
+Everything is in files of a folder in `--confdir`, which `serve` reads: `ca.pem` with the key, `register.json`, and
+`revoked.pem`, a revocation list as trust services publish it.
 """
 
 import json
@@ -28,7 +28,7 @@ _A_WEEK = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider as the competent authority's register has it."""
+    """A provider in the register of the competent authority."""
 
     name: str
     is_blocked: bool = False
@@ -36,9 +36,9 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """All by which a bank judges certificates: whom it believes, what was revoked, which providers there are.
+    """The data by which a bank judges certificates: trusted authorities, revocations, and providers.
 
-    `revoked` are serial numbers by the name of their issuer.
+    `revoked` are serial numbers with the name of their issuer.
     """
 
     authorities: tuple[x509.Certificate, ...] = ()
@@ -47,13 +47,13 @@ class Trust:
 
 
 class TrustService:
-    """Issues, revokes and blocks. The CA is made when it is first needed; nobody else reads its key."""
+    """Issues, revokes and blocks. The CA is created when it is first needed; nothing else reads its key."""
 
     def __init__(self, confdir: Path) -> None:
         self.folder = confdir / FOLDER
 
     def ca(self, now: datetime) -> Issued:
-        """The CA with its key; a new one where there is none. Raises ConfigError."""
+        """Return the CA with its key, and create it if there is none. Raises ConfigError."""
         try:
             for folder in (self.folder.parent, self.folder):
                 ensure_folder(folder)
@@ -71,7 +71,7 @@ class TrustService:
         return Issued(certificate, key)
 
     def register(self, identifier: str, provider: Provider) -> None:
-        """Enters a provider, or changes what the register has of it. Raises ConfigError."""
+        """Add a provider to the register, or change it. Raises ConfigError."""
         providers = {**self._providers(), identifier: provider}
         entries = {
             id: {"name": provider.name, "blocked": provider.is_blocked} for id, provider in sorted(providers.items())
@@ -79,11 +79,11 @@ class TrustService:
         replace_file(self.folder / _REGISTER, (json.dumps(entries, ensure_ascii=False, indent=2) + "\n").encode())
 
     def provider(self, identifier: str) -> Provider | None:
-        """The provider in the register. Raises ConfigError."""
+        """Return the provider in the register. Raises ConfigError."""
         return self._providers().get(identifier)
 
     def revoke(self, certificate: TppCertificate, now: datetime) -> None:
-        """Puts the certificate on the list of those that were revoked. Raises ConfigError."""
+        """Add the certificate to the revocation list. Raises ConfigError."""
         ca = self.ca(now)
         if not certificate.is_signed_by(ca.certificate):
             raise ConfigError(f"the certificate was issued by another {certificate.issuer}: only that can revoke it")
@@ -95,11 +95,11 @@ class TrustService:
         replace_file(self.folder / _REVOKED, made.public_bytes(serialization.Encoding.PEM))
 
     def trust(self) -> Trust:
-        """The authorities, providers and revocations as they are in the files now. Raises ConfigError."""
+        """Return the authorities, providers and revocations in the current files. Raises ConfigError."""
         return _trust(self, tuple(_version(self.folder / name) for name in (_CA, _REGISTER, _REVOKED)))
 
     def read_trust(self) -> Trust:
-        """Reads all files. Raises ConfigError."""
+        """Read all files. Raises ConfigError."""
         text = read_file(self.folder / _CA, "key of the test trust service", _is_key)
         if text is None:
             return Trust()

@@ -1,4 +1,4 @@
-"""Keys that no bank accepts, because others can find their private half."""
+"""Detects keys that no bank accepts, because their private key can be computed."""
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -11,11 +11,11 @@ _ROCA_REMAINDERS = {prime: {pow(65537, power, prime) for power in range(prime - 
 
 
 def rsa_weakness(key: rsa.RSAPublicKey) -> str | None:
-    """Return why no bank accepts a key of that kind, in words that follow "the key"."""
+    """Describe why no bank accepts the key, as the end of a sentence that begins with "the key"."""
     if key.key_size < SMALLEST_RSA:
         return f"has {key.key_size} bits; {SMALLEST_RSA} or more are needed"
     modulus = key.public_numbers().n
-    # Every modulus that a defective smart card has made is a power of 65537 modulo small primes (CVE-2017-15361).
+    # Every modulus from a defective smart card is a power of 65537 modulo small primes (CVE-2017-15361).
     if all(modulus % prime in remainders for prime, remainders in _ROCA_REMAINDERS.items()):
         return "can be factored: the device that made it is known for weak keys (ROCA, CVE-2017-15361)"
     return None

@@ -1,4 +1,4 @@
-"""The only way out: requests to real banks, and to hosts that are named for forwarding."""
+"""The only way out: sends requests to real banks, and to hosts that are configured for forwarding."""
 
 import secrets
 from collections.abc import Collection, Iterable
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from xs2a_sandbox.upstream.connections import BankSession
 
 _OURS = f"xs2a-sandbox-{secrets.token_hex(8)}"
-"""This process in `Via`: whoever sees it again has been here before."""
+"""Identifies this process in `Via`: a request that contains it has been here before."""
 
 _ELSEWHERE = RealBank(keep_host=True)
-"""How hosts that are no banks are treated."""
+"""The configuration for hosts that are not banks."""
 
 _WITH_LENGTH = frozenset({"POST", "PUT", "PATCH"})
 
 
 def check(bank: RealBank) -> None:
-    """Raises ConfigError for a certificate, key or CA of the bank that cannot be used."""
+    """Check the certificate, key and CA for the bank. Raises ConfigError."""
     if bank.url is not None:
         tls.context(bank)
 
 
 class Upstream:
-    """Sends requests to real banks, and to hosts named for forwarding; nothing else opens a connection.
+    """Sends requests to real banks, and to hosts configured for forwarding; nothing else opens a connection.
 
-    Both raise a BankError by name: `bank-unreachable`, `bank-late`, `bank-garbled` (each with `bank` and `reason`),
-    `bank-private` (`bank`, `address`), `bank-loop` (`bank`). Nothing is ever sent a second time, no redirect followed,
-    no certificate believed unseen. It belongs to the loop that it is first used in.
+    Both raise BankError with one of these names: `bank-unreachable`, `bank-late`, `bank-garbled` (each with `bank` and
+    `reason`), `bank-private` (`bank`, `address`), `bank-loop` (`bank`). It never sends a request twice, follows
+    redirects, or skips the check of certificates. It belongs to the loop in which it is first used.
     """
 
     def __init__(self, forward_hosts: Collection[str] = ()) -> None:
@@ -45,13 +45,13 @@ class Upstream:
         self._sessions: dict[RealBank, BankSession] = {}
 
     async def send(self, bank: RealBank, request: Request, target: str) -> Response:
-        """The bank's answer to `target`, path and query as it gets them, at the host of its URL."""
+        """Return the bank's answer. `target` is the exact path and query, at the host of the bank's URL."""
         if bank.url is None:
             raise ValueError("a bank without a URL is only simulated")
         return await self._send(bank, bank.url, request, target)
 
     async def forward(self, request: Request) -> Response:
-        """The answer of the host that the request names. Raises ValueError for one that is not named for it."""
+        """Return the answer of the host in the request. Raises ValueError if it is not configured for forwarding."""
         authority = request.headers.get("Host") or request.host
         if _host(authority) not in self._forward_hosts:
             raise ValueError("this host is not one to forward to")
@@ -80,14 +80,14 @@ class Upstream:
 
 
 def _is_at(host: str, url: str) -> bool:
-    """True if it names the URL's host, and no other port: a sandbox on the same machine has another."""
+    """Return whether it is the URL's host and port. A sandbox on the same machine has another port."""
     scheme, netloc = urlsplit(url)[:2]
     origin, authority = Origin.of(scheme, netloc.rpartition("@")[2]), split_authority(host)
     return origin is not None and authority is not None and authority in ((origin.host, None), origin[1:])
 
 
 def _build_headers(request: Request, host: str) -> list[tuple[str, str]]:
-    """The request's own headers, in their order; `Host` and `Content-Length` where they were."""
+    """Return the request's own headers in their order, with `Host` and `Content-Length` at their places."""
     request = without_own_credentials(request)
     own = {"host": host}
     if request.body or request.method in _WITH_LENGTH:
@@ -107,7 +107,7 @@ def _build_headers(request: Request, host: str) -> list[tuple[str, str]]:
 
 
 def _end_to_end(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
-    """The headers that are not meant for this connection alone."""
+    """Return the headers that are not only for this connection."""
     pairs = list(headers)
     names = {word.strip().lower() for name, value in pairs if name.lower() == "connection" for word in value.split(",")}
     for name, value in pairs:
@@ -117,5 +117,5 @@ def _end_to_end(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]
 
 
 def _host(authority: str) -> str:
-    """The host of an authority in lower case, without port; empty for what is no authority."""
+    """Return the host of an authority in lower case without its port; empty if it is invalid."""
     return (split_authority(authority) or ("", None))[0]

@@ -1,8 +1,8 @@
-"""One pool of connections to a bank: aiohttp, kept from changing, repeating or diverting anything.
+"""The connections to a bank: aiohttp, prevented from changing, repeating or redirecting anything.
 
-httpcore 1.0 would have to be kept from as much: h11 moves `Host` to the front, refuses a target in Latin-1, lets
-control characters and heads of 100 kB pass, takes an answer with two lengths, and gives what follows an answer in one
-piece with it to the next request. And it takes four times the CPU: mode spy would answer half as many requests.
+httpcore 1.0 would need as many restrictions: h11 moves `Host` to the front, rejects a target in Latin-1, accepts
+control characters, heads of 100 kB and answers with two lengths, and passes data received with an answer on to the next
+request. It also takes four times the CPU: mode spy would answer half as many requests.
 """
 
 import socket
@@ -36,19 +36,20 @@ from xs2a_sandbox.upstream import tls
 from xs2a_sandbox.upstream.failures import PrivateAddress, Strange, failure
 
 HELD = 1024 * 1024
-"""Bytes of an answer that are kept in memory; more than that is passed on as it comes."""
+"""The most bytes of an answer that are kept in memory. Larger answers are streamed."""
 
 _CHUNK = 64 * 1024
 _LINE = 64 * 1024
 _STALE = 4
-"""Connections that may be of no use any more, one after the other: aiohttp keeps some on which its own timeout has come
-after a large answer, and a bank may have said there what nobody had asked for."""
+"""The most unusable connections that are tried one after the other. aiohttp keeps some whose timeout has occurred after
+a large answer, and a bank may have sent unrequested data on others.
+"""
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class BankSession:
-    """Belongs to the running loop, which has to be the one that closes it."""
+    """A session belongs to the running loop, which must also close it."""
 
     def __init__(self, bank: RealBank) -> None:
         self._bank = bank
@@ -60,7 +61,7 @@ class BankSession:
             trust_env=False,
             auto_decompress=False,
             skip_auto_headers=("Content-Type",),
-            # Above the threshold aiohttp rounds to whole seconds, which saves timers that nobody here has.
+            # Above the threshold aiohttp rounds to whole seconds, to save timers that are not needed here.
             timeout=ClientTimeout(
                 total=bank.total_timeout, connect=bank.connect_timeout, sock_read=bank.read_timeout, ceil_threshold=3600
             ),
@@ -75,12 +76,14 @@ class BankSession:
     async def exchange(
         self, name: str, base: str, method: str, target: str, headers: Iterable[tuple[str, str]], body: bytes
     ) -> Response:
-        """Sends exactly this, once. `headers` are all there are; `target` is the whole path at the host of `base`.
+        """Send exactly this request, once.
+
+        There are no other `headers`; `target` is the whole path at the host of `base`.
 
         Raises:
-            BankError: whatever else happened, with `name` as the bank's.
+            BankError: for every failure, with `name` as the name of the bank.
         """
-        # What is said to be encoded is not touched: `//`, `..`, `?` without a query, escapes that are none.
+        # With `encoded` aiohttp leaves everything as it is: `//`, `..`, `?` without a query, invalid escapes.
         whole = URL(base).with_path(target, encoded=True)
         pairs = tuple(headers)
         try:
@@ -98,7 +101,7 @@ class BankSession:
     async def _send(
         self, name: str, headers: Iterable[tuple[str, str]], request: ClientRequest, handler: ClientHandlerType
     ) -> ClientResponse:
-        """Sends the request with these headers alone, and not a second time."""
+        """Send the request with only these headers, and not a second time."""
         request.headers.clear()
         request.headers.extend(headers)
         try:
@@ -107,7 +110,8 @@ class BankSession:
                     return await handler(request)
             return await handler(request)
         except (ClientOSError, ServerDisconnectedError) as error:
-            # On these aiohttp sends a GET, PUT or DELETE again, but the bank may have done already what it was asked.
+            # After these errors aiohttp would repeat a GET, PUT or DELETE, but the bank may already have carried it
+            # out.
             raise failure(error, name, self._bank) from error
 
     async def _read(self, answer: "_Answer", name: str) -> Response:
@@ -126,7 +130,7 @@ class BankSession:
             answer.release()
             return response
         rest = self._rest(answer, name, more)
-        # Only a generator that has begun gets to its `finally` when it is closed.
+        # Only a started generator runs its `finally` when it is closed.
         await anext(rest)
         return Response(answer.status, pairs, bytes(body), rest=rest)
 
@@ -140,7 +144,7 @@ class BankSession:
             answer.close()
 
     async def _chunk(self, answer: "_Answer", name: str, size: int) -> bytes:
-        """Reads the next piece of the body, empty at its end."""
+        """Read the next piece of the body, which is empty at the end."""
         try:
             chunk = await answer.content.read(size)
             if not chunk and answer.ends_with_connection and answer.lost is not None:
@@ -152,7 +156,7 @@ class BankSession:
 
 class _Request(ClientRequest):
     async def send(self, conn: Connection) -> ClientResponse:
-        """Raises Strange, and sends nothing, for a connection that is of no use any more."""
+        """Send the request. Raises Strange, without sending anything, if the connection is unusable."""
         protocol = conn.protocol
         if protocol is None or protocol.transport is None or protocol.should_close:
             raise Strange
@@ -170,7 +174,7 @@ class _Request(ClientRequest):
 
 
 class _Latin1:
-    """Stands in for a transport until the head is written: in Latin-1, as HTTP has it, not in aiohttp's UTF-8."""
+    """Replaces the transport until the head is written, to encode it as Latin-1 like HTTP. aiohttp uses UTF-8."""
 
     def __init__(self, protocol: Any, transport: Any) -> None:
         self._protocol = protocol
@@ -195,7 +199,7 @@ class _Answer(ClientResponse):
 
     @property
     def lost(self) -> ClientOSError | None:
-        """The error that broke the connection; aiohttp takes a reset for the end of an answer without a length."""
+        """The error that broke the connection. aiohttp takes a reset for the end of an answer without a length."""
         error = self._wire.exception() if self._wire is not None else None
         return error if isinstance(error, ClientOSError) else None
 
@@ -205,7 +209,7 @@ class _Answer(ClientResponse):
 
 
 class _Resolver(ThreadedResolver):
-    """Finds addresses of the public Internet only; aiohttp connects to what was found, so no name moves in between."""
+    """Resolves names only to public addresses. aiohttp connects to the result, so the name cannot change in between."""
 
     def __init__(self, private: bool) -> None:
         super().__init__()
@@ -223,7 +227,7 @@ class _Resolver(ThreadedResolver):
 
 
 def is_public(address: str) -> bool:
-    """Says that an address, or the IPv4 address wrapped in it, is one of the public Internet."""
+    """Return whether the address, or the IPv4 address embedded in it, is a public one."""
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address):
         ip = ip.ipv4_mapped or (IPv4Address(ip.packed[-4:]) if ip in _NAT64 else ip)

@@ -1,4 +1,4 @@
-"""Failures on the way to a bank, in words; never with headers, bodies or queries of anybody."""
+"""Describes failures on the way to a bank, never with headers, bodies or queries."""
 
 import errno
 import os
@@ -19,22 +19,22 @@ from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.errors import BankError
 
 _UNTRUSTED = {18, 19, 20, 21}
-"""Codes of OpenSSL for a certificate whose issuer is not known."""
+"""OpenSSL error codes for a certificate with an unknown issuer."""
 
 _LAX = range(79, 95)
-"""Codes of OpenSSL for what only VERIFY_X509_STRICT minds."""
+"""OpenSSL error codes that only occur with VERIFY_X509_STRICT."""
 
 
 class PrivateAddress(Exception):
-    """A name leads to this address, which is none of the public Internet."""
+    """A name resolves to this address, which is not public."""
 
 
 class Strange(Exception):
-    """Something came on a connection on which nothing was asked."""
+    """Unrequested data arrived on a connection."""
 
 
 def failure(error: Exception, name: str, bank: RealBank) -> BankError:
-    """The error to answer with; `name` is the bank's `host[:port]`."""
+    """Return the error to answer with. `name` is the bank's `host[:port]`."""
     kind = "bank-unreachable"
     match error:
         case PrivateAddress():
@@ -63,7 +63,7 @@ def failure(error: Exception, name: str, bank: RealBank) -> BankError:
 
 
 def _why(error: BaseException, bank: RealBank) -> str:
-    # aiohttp wraps what the operating system or OpenSSL said, once or twice.
+    # aiohttp wraps the error of the operating system or OpenSSL, once or twice.
     inner = error
     while isinstance(inner, ClientOSError) and inner.__cause__ is not None:
         inner = inner.__cause__
@@ -91,7 +91,7 @@ def _distrust(error: ssl.SSLCertVerificationError, bank: RealBank) -> str:
 
 
 def _handshake(reason: str, bank: RealBank) -> str:
-    """Words for a reason of OpenSSL, such as `TLSV13_ALERT_CERTIFICATE_REQUIRED`."""
+    """Describe an OpenSSL reason such as `TLSV13_ALERT_CERTIFICATE_REQUIRED`."""
     if reason.endswith("CERTIFICATE_REQUIRED"):
         return "it asks for a client certificate: `client_cert`"
     if "ALERT" in reason and ("CERTIFICATE" in reason or reason.endswith(("UNKNOWN_CA", "ACCESS_DENIED"))):

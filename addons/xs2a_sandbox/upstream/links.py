@@ -1,4 +1,4 @@
-"""A bank's links to itself, made to lead back into the sandbox. Not another byte of its answer changes."""
+"""Rewrites a bank's links to itself so that they lead into the sandbox. No other byte of an answer changes."""
 
 import json
 import re
@@ -12,21 +12,20 @@ from xs2a_sandbox.http.origin import Origin
 
 HEADERS = frozenset({"location", "content-location"})
 _CONTAINER = re.compile("_?(?:links|left)", re.IGNORECASE)
-"""The names of members that hold links; one interface misspells it."""
+"""The names of members with links; one interface misspells it."""
 _ENDPOINT = re.compile(r"\w+_endpoint|jwks_uri")
-"""Members of what an OAuth server says of itself (RFC 8414)."""
+"""Members in the metadata of an OAuth server (RFC 8414)."""
 _URL = re.compile(r"(https?)://([^/?#\\]*)((?:[/?#].*)?)", re.IGNORECASE | re.DOTALL)
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[][{},]')
 _CHARACTER = re.compile(r"\\u[0-9A-Fa-f]{4}|\\.|[^\\]", re.DOTALL)
 
 
 def rewrite(response: Response, bank_url: str, client_url: str) -> Response:
-    """Absolute links that begin with `bank_url` begin with `client_url` instead.
+    """Replace `bank_url` with `client_url` at the beginning of absolute links.
 
-    Links are `Location`, `Content-Location`, and in JSON each `href`, and each direct member, in a `_CONTAINER`,
-    and each `_ENDPOINT`.
-    A body that was compressed goes out as it is without, when there was such a link in it. The same object comes back
-    when there was none at all.
+    Links are `Location`, `Content-Location`, and in JSON each `href`, and each direct member, in a `_CONTAINER`, and
+    each `_ENDPOINT`. If a link in a compressed body changes, the body is sent uncompressed. If there is no link at all,
+    the same object is returned.
     """
     move = _Move(bank_url.rstrip("/"), client_url.rstrip("/"))
     headers = tuple((name, move.apply(text) if name.lower() in HEADERS else text) for name, text in response.headers)
@@ -39,7 +38,7 @@ def rewrite(response: Response, bank_url: str, client_url: str) -> Response:
 
 
 class _Move:
-    """Moves links from one URL to another, both without a slash at their end."""
+    """Replaces a URL at the beginning of links with another one. Both have no trailing slash."""
 
     def __init__(self, source: str, target: str) -> None:
         self._origin, self._path = _split(source)
@@ -50,7 +49,7 @@ class _Move:
         return self.target + url[length:] if (length := self.measure(url)) else url
 
     def measure(self, url: str) -> int:
-        """The length of the source in `url`; 0 when it leads elsewhere."""
+        """Return the length of the source URL in `url`, or 0 if the link leads elsewhere."""
         origin, rest = _split(url)
         if origin is None or origin != self._origin or not rest.startswith(self._path):
             return 0
@@ -59,13 +58,13 @@ class _Move:
 
 
 def _split(url: str) -> tuple[Origin | None, str]:
-    """Origin and what follows it; what is no absolute URL has no origin."""
+    """Split a URL into its origin and the rest. The origin is None if it is not absolute."""
     match = _URL.fullmatch(url)
     return (Origin.of(match[1], match[2]), match[3]) if match else (None, url)
 
 
 def _move_all(response: Response, move: _Move) -> bytes | None:
-    """The body with its links moved; None when that is no other."""
+    """Return the body with its links replaced, or None if nothing changes."""
     headers = Headers(response.headers)
     if "json" not in (headers.get("Content-Type") or "").lower():
         return None
@@ -89,12 +88,15 @@ def _move_all(response: Response, move: _Move) -> bytes | None:
 
 
 def _may_hold(text: str, host: str) -> bool:
-    """Spares most answers the rest: a host can only be written as it is, or with its characters as numbers."""
+    """Return whether a link may be in the text, which saves further work for most answers.
+
+    A host can only be written literally or with Unicode escapes.
+    """
     return host in text.lower() or "\\u" in text
 
 
 class _Role(Enum):
-    """The part that a value has in the links of its document."""
+    """The role of a value in the links of its document."""
 
     OUTSIDE = auto()
     CONTAINER = auto()
@@ -104,7 +106,7 @@ class _Role(Enum):
 
 
 def _find_places(text: str) -> Iterator[tuple[int, int]]:
-    """Places in a valid JSON text of the strings that can be links, their quotes included."""
+    """Yield the places of all strings in a valid JSON text that may be links, including the quotes."""
     open_: list[tuple[bool, _Role]] = [(False, _Role.OUTSIDE)]
     name: str | None = None
     for token in _TOKEN.finditer(text):
@@ -126,7 +128,7 @@ def _find_places(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _role(above: _Role, name: str) -> _Role:
-    """An array is what its elements are."""
+    """Return the role of a member. Elements of an array have the role of the array."""
     if _CONTAINER.fullmatch(name):
         return _Role.CONTAINER
     if above is _Role.OUTSIDE:
@@ -137,7 +139,7 @@ def _role(above: _Role, name: str) -> _Role:
 
 
 def _literal(literal: str, move: _Move) -> str:
-    """Moves a string of JSON; what comes after the moved part keeps its escapes."""
+    """Replace the link in a JSON string. The rest after the replaced part keeps its escapes."""
     characters = _CHARACTER.findall(literal[1:-1]) if "\\" in literal else list(literal[1:-1])
     length = move.measure(
         "".join(character if len(character) == 1 else json.loads(f'"{character}"') for character in characters)

@@ -1,6 +1,6 @@
-"""TLS towards a bank: whom to believe, what to show, as it is configured. Verification cannot be switched off.
+"""TLS to a bank by its configuration: trusted CAs and client certificates. Verification cannot be switched off.
 
-The settings alone say so, and nothing in the environment, which is that of the app as often as not.
+Only the settings count, not the environment, which often belongs to the app.
 """
 
 import os
@@ -17,27 +17,30 @@ from xs2a_sandbox.config import RealBank
 from xs2a_sandbox.errors import ConfigError
 
 FOR_OTHERS = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE", "MITMPROXY_SSLKEYLOGFILE")
-"""Variables that libraries heed of their own accord: whom else to trust, and where to write the keys of connections."""
+"""Variables that libraries read on their own: further CAs to trust, and where to write the keys of connections."""
 
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
 def context(bank: RealBank) -> ssl.SSLContext:
-    """One for all banks that are met alike. Raises ConfigError for a file that cannot be used; the text names it."""
+    """Return a context, the same for all banks with the same settings.
+
+    Raises ConfigError with the name of an unusable file.
+    """
     names = ("ca", "client_cert", "client_key", "client_key_password", "tls_minimum", "tls_strict")
     return _context(RealBank(**{name: getattr(bank, name) for name in names}))
 
 
 @cache
 def _context(bank: RealBank) -> ssl.SSLContext:
-    # Python's default context would write the keys of its connections where SSLKEYLOGFILE says.
+    # Python's default context would write the keys of its connections to SSLKEYLOGFILE.
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if bank.ca is not None:
         made.load_verify_locations(_check_loadable(bank.ca, "ca"))
     else:
         made.load_verify_locations(*_find_usual())
     made.minimum_version = _VERSIONS[bank.tls_minimum]
-    # Python 3.13 has made these its defaults: a bank is believed or not whatever Python asks.
+    # Defaults since Python 3.13, set so that all Python versions judge a bank in the same way.
     made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
     if not bank.tls_strict:
         made.verify_flags &= ~ssl.VERIFY_X509_STRICT
@@ -48,13 +51,13 @@ def _context(bank: RealBank) -> ssl.SSLContext:
 
 
 def leave_out(environ: MutableMapping[str, str]) -> None:
-    """Takes from a process what is not meant for it, before the libraries that would heed it are imported."""
+    """Remove these variables from a process, before the libraries that read them are imported."""
     for name in FOR_OTHERS:
         environ.pop(name, None)
 
 
 def _find_usual() -> tuple[Path | None, Path | None]:
-    """File and folder of the system's CAs, as OpenSSL was built; certifi's where the system has none there."""
+    """Return file and folder of the system's CAs as compiled into OpenSSL, or else certifi's."""
     built = ssl.get_default_verify_paths()
     file, folder = Path(built.openssl_cafile), Path(built.openssl_capath)
     is_there, has_some = file.is_file(), folder.is_dir() and any(os.scandir(folder))
@@ -64,7 +67,7 @@ def _find_usual() -> tuple[Path | None, Path | None]:
 
 
 def _check_loadable(file: Path, setting: str) -> Path:
-    """The file, in which there is a certificate."""
+    """Check that the file contains a certificate, and return it. Raises ConfigError."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
     except ssl.SSLError:
@@ -79,7 +82,7 @@ def _show(made: ssl.SSLContext, bank: RealBank, certificate: Path) -> None:
     needs_password = False
 
     def password() -> str:
-        # Without this OpenSSL asks at the terminal, for as long as it takes.
+        # Without this OpenSSL prompts at the terminal and waits.
         nonlocal needs_password
         needs_password = True
         return bank.client_key_password or ""
@@ -113,7 +116,7 @@ def _is_pem(file: Path) -> bool:
 
 
 def _show_pkcs12(made: ssl.SSLContext, archive: Path, password: str | None) -> None:
-    # Imported by who has such a file: it takes its time.
+    # Imported only for such a file, because the import is slow.
     from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat, pkcs12
 
     try:
@@ -124,7 +127,7 @@ def _show_pkcs12(made: ssl.SSLContext, archive: Path, password: str | None) -> N
         raise ConfigError(text) from None
     if loaded.cert is None or loaded.key is None:
         raise ConfigError(f"{archive} holds no certificate with its key. Name a file that does: `client_cert`")
-    # OpenSSL's contexts read files alone: the key is in none without a password, and in none for longer than that.
+    # OpenSSL's contexts only read files: the key is written with a random password, and only for this moment.
     once = token_hex(32)
     with TemporaryDirectory() as folder:
         file = Path(folder) / "client.pem"

@@ -49,7 +49,7 @@ def test_a_page_is_filled_with_members(tmp_path: Path) -> None:
         ("{of: {consent: {page: consents}}}", "2:38", "a page's address is a path and parameters, such as"),
         ('{of: {consent: {page: "consents?x={y}"}}}', "2:38", "one parameter must hold {id}"),
         ('{of: {consent: {page: "consents?x={id}&y={id}"}}}', "2:38", "one parameter must hold {id}"),
-        ('{of: {consent: {page: "consents?x={id}&x={y}"}}}', "2:38", "a parameter is there twice"),
+        ('{of: {consent: {page: "consents?x={id}&x={y}"}}}', "2:38", "a parameter is given twice"),
         ('{of: {consent: {page: "consents/{id}?x={id}"}}}', "2:38", "a page's address is a path and parameters"),
         ('{of: {consent: {page: "payments?x={id}"}}}', "7:1", "the path payments is that of consent, too"),
         ('{of: {consent: {page: "authorize?x={id}"}}}', "2:38", "the path authorize is that of the authorisation end"),
@@ -80,7 +80,7 @@ def test_two_files_of_a_layer_do_not_say_one_thing(tmp_path: Path) -> None:
     with pytest.raises(Unreadable) as failure:
         layers.read([[bundled("cassettes") / "xs2a-1.84"], [folder]], SCHEMAS, NAMED)
     (problem,) = failure.value.problems
-    assert "authorisation.attempts stands already in" in problem.text
+    assert "authorisation.attempts is already in" in problem.text
 
 
 def test_a_quirk_of_authorisations_is_for_dialects_that_have_some(tmp_path: Path) -> None:

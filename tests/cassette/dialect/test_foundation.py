@@ -125,12 +125,12 @@ def test_the_bundled_dialect_is_there_for_any(tmp_path: Path) -> None:
             "0.yaml:3:10",
             "has the same entry twice",
         ),
-        ("extends: base\nwithout: [list]", "0.yaml:3:11", "this takes out the operation list, which "),
-        ("extends: base\nwithout: [odd]", "0.yaml:3:11", "this takes out the error odd, which "),
+        ("extends: base\nwithout: [list]", "0.yaml:3:11", "this removes the operation list, which "),
+        ("extends: base\nwithout: [odd]", "0.yaml:3:11", "this removes the error odd, which "),
         (
             "extends: base\nwithout: [consent-expired]",
             "0.yaml:3:11",
-            "this takes out the error consent-expired, which accounts.list raises",
+            "this removes the error consent-expired, which accounts.list raises",
         ),
         (
             "extends: base\nchanges: {operations: {lst: {}}}",
@@ -199,14 +199,14 @@ def test_what_is_said_once_stands_in_one_file_of_a_layer(tmp_path: Path) -> None
     every = 'every_answer: {headers: {X-A: "1"}}\n'
     (problem,) = problems(tmp_path, f"cassette: 1\nextends: base\n{every}", f"cassette: 1\n{every}")
     assert (problem.file.name, problem.code) == ("1.yaml", "duplicate-id")
-    assert problem.text.startswith("every_answer stands already in ")
+    assert problem.text.startswith("every_answer is already in ")
 
 
 def test_a_layer_over_a_dialect_extends_none(tmp_path: Path) -> None:
     write(tmp_path / "base", BASE)
     write(tmp_path / "cases", {"a.yaml": "cassette: 1\nextends: base\n"})
     (problem,) = layers.check([[tmp_path / "base"], [tmp_path / "cases"]], SCHEMAS, NAMED)[1]
-    assert problem.text.startswith("only a dialect extends another")
+    assert problem.text.startswith("only a dialect can extend another")
 
 
 def test_examples_are_those_of_the_dialect_that_is_spoken(tmp_path: Path) -> None:
@@ -225,5 +225,5 @@ def test_an_error_that_many_raise_is_told_once(tmp_path: Path) -> None:
     )
     (problem,) = layers.check([[folder]], SCHEMAS, NAMED)[1]
     assert (problem.line, problem.column) == (3, 11)
-    assert problem.text.startswith("this takes out the error consent-unknown, which accounts.list, accounts.read, ")
+    assert problem.text.startswith("this removes the error consent-unknown, which accounts.list, accounts.read, ")
     assert problem.text.endswith(" raise")

@@ -103,9 +103,9 @@ def test_what_nobody_looks_at_is_not_computed(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("names", "key", "text"),
     [
-        ({"a": "{{ let.b }}", "b": "{{ let.a }}"}, "a", "let.a needs itself, by way of b"),
-        ({"a": {"x": ["{{ let.a }}"]}}, "a", "let.a needs itself"),
-        ({"a": "{{ let.b }}", "b": "{{ let.c }}", "c": "{{ let.b }}"}, "b", "let.b needs itself, by way of c"),
+        ({"a": "{{ let.b }}", "b": "{{ let.a }}"}, "a", "let.a depends on itself, by way of b"),
+        ({"a": {"x": ["{{ let.a }}"]}}, "a", "let.a depends on itself"),
+        ({"a": "{{ let.b }}", "b": "{{ let.c }}", "c": "{{ let.b }}"}, "b", "let.b depends on itself, by way of c"),
         ({"name": "{{ let.nmae }}"}, "name", "unknown name let.nmae; did you mean name?"),
         ({"a": "{{ let[query.name] }}"}, "a", "a value of the dialect looks at others by their names: write let.NAME"),
         ({"a": "{{ result.id }}"}, "a", "unknown name 'result' in '{{ result.id }}'; there are body, "),

@@ -34,7 +34,7 @@ def test_the_bundled_colours_can_be_read() -> None:
         ("{texts: {de: {aprove: x}}}", "approve"),
         ('{texts: {de: {approve: "{nobody}"}}}', "nothing is filled in for {nobody} here; there is none"),
         ('{texts: {de: {asks: "{app.x}"}}}', "nothing is filled in for {app.x} here; there is {app}"),
-        ('{texts: {de: {asks: "{app!r}"}}}', "braces hold a name alone"),
+        ('{texts: {de: {asks: "{app!r}"}}}', "braces can only contain a name"),
         ('{texts: {de: {approve: "{"}}}', "is no template"),
         ("{languages: [fr]}", "there are no texts in fr"),
         ("{texts: {Deutsch: {approve: x}}}", "Deutsch"),
@@ -50,4 +50,4 @@ def test_two_files_of_a_layer_do_not_say_it_both(tmp_path: Path) -> None:
     text = "cassette: 1\nsca_pages: {name: A}\n"
     folder = write(tmp_path / "lago", {"a.yaml": text, "b.yaml": text})
     (problem,) = layers.check([[DIALECT], [folder]], SCHEMAS, NAMED)[1]
-    assert "sca_pages stands already in" in problem.text
+    assert "sca_pages is already in" in problem.text

@@ -21,7 +21,7 @@ def test_files_of_a_layer_say_different_things(tmp_path: Path) -> None:
     layer["again.yaml"] = {"cassette": 1, "request": {"account": "b"}}
     (problem,) = problems(tmp_path, layer, bank=REQUEST)
     assert problem.code == "duplicate-id"
-    assert problem.text.startswith("request.account stands already in ")
+    assert problem.text.startswith("request.account is already in ")
 
 
 def test_a_mistake_is_told_where_it_stands(tmp_path: Path) -> None:

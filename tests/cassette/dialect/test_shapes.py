@@ -110,9 +110,9 @@ MISTAKES = [
         {"shape": "a"},
         "body: {shape",
         "shape",
-        "the shape a shapes a thing, and is given none here: write `of`",
+        "the shape a needs a thing to shape: write `of`",
     ),
-    ({"a": "{{ result.id }}"}, {"shape": "a"}, "body: {shape", "shape", "the shape a reads result, which there is not"),
+    ({"a": "{{ result.id }}"}, {"shape": "a"}, "body: {shape", "shape", "the shape a reads result, which its"),
     (
         {"a": {"shape": "b"}, "b": "{{ let.x }}{{ error.y }}"},
         {"shape": "a"},
@@ -120,7 +120,7 @@ MISTAKES = [
         "shape",
         "the shape a reads error",
     ),
-    ({"a": {"shape": "b"}, "b": "{{ it }}"}, {"shape": "a"}, "body: {shape", "shape", "is given none"),
+    ({"a": {"shape": "b"}, "b": "{{ it }}"}, {"shape": "a"}, "body: {shape", "shape", "needs a thing"),
 ]
 
 

@@ -64,14 +64,14 @@ def test_a_dialect_that_says_nothing_names_things_as_the_bundled_one(tmp_path: P
         ({"consent": {"ids": "path.x"}}, "id"),
         (
             {"consent": {"id": "token.ref"}},
-            "'token.ref' is no place: it must be one name below path, query",
+            "'token.ref' is not a place: it must be a name below path, query",
         ),
-        ({"consent": {"id": ["path.a", "path.b or path.c"]}}, "'path.b or path.c' is no place"),
-        ({"consent": {"id": "path.a.b"}}, "what stands in path has no members"),
-        ({"consent": {"id": "path"}}, "'path' is no place"),
+        ({"consent": {"id": ["path.a", "path.b or path.c"]}}, "'path.b or path.c' is not a place"),
+        ({"consent": {"id": "path.a.b"}}, "the value of path has no members"),
+        ({"consent": {"id": "path"}}, "'path' is not a place"),
         ({"consent": {"id": "path.a["}}, "expected"),
-        ({"consent": {"state": "body.state"}}, "'body.state' is no place: it must be one name below answer"),
-        ({"customer": {"present": "answer.x"}}, "'answer.x' is no place"),
+        ({"consent": {"state": "body.state"}}, "'body.state' is not a place: it must be a name below answer"),
+        ({"customer": {"present": "answer.x"}}, "'answer.x' is not a place"),
     ],
 )
 def test_mistakes_are_found(tmp_path: Path, things: Any, text: str) -> None:

@@ -33,7 +33,7 @@ def test_an_id_has_its_form(form: str, id: str) -> None:
 )
 def test_what_is_no_form_is_refused(form: str) -> None:
     assert not is_form(form)
-    with pytest.raises(ValueError, match="is no form of ids"):
+    with pytest.raises(ValueError, match="is not a form of ids"):
         of_form(form)
 
 

@@ -1,5 +1,5 @@
-"""The bank's own knowledge of payments, accounts and consents: states, rights, days, movements, signatures.
+"""The domain of payments, accounts and consents: states, rights, days, movements, signatures.
 
-`lifecycle` has the states, `signing` moves by them, `access` tells a consent's rights, `schedule` the days of a payment
-and `bookings` what has been moved by now. Handlers stand on it.
+`lifecycle` defines the states, `signing` changes them, `access` reads the rights of a consent, `schedule` computes the
+days of a payment, and `bookings` what has been booked so far. Handlers are built on these modules.
 """

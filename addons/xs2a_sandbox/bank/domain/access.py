@@ -1,7 +1,7 @@
 """Access by a consent: what it permits on which accounts, and the references by which apps name accounts.
 
-Each of a consent's `grants` has `permissions`, and the ids of the `accounts` and cards that they are for, null where
-that is all that it covers. `at` is the place of a list of references in what was `sent`.
+Each of a consent's `grants` has `permissions` and the ids of the `accounts` and cards that they apply to; null means
+all that the consent covers. `at` is the place of a list of references in `sent`, the access that the app sent.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -14,26 +14,26 @@ type Reference = Mapping[str, Any]
 PERMISSIONS = ("list", "details", "balances", "entries", "owner", "beneficiaries")
 OWNER = "owner"
 IDENTIFIERS = ("iban", "bban", "pan", "maskedPan", "msisdn")
-"""The members of a reference that say which account it means."""
+"""The members of a reference that identify an account."""
 _OF_REFERENCES = frozenset({*IDENTIFIERS, "currency"})
 KEPT_AS = {"maskedPan": "masked_pan"}
-"""What accounts call these numbers, where it is something else."""
+"""The names of these members in accounts, if they differ."""
 
 
 def strip_reference(reference: Mapping[str, Any]) -> dict[str, Any]:
-    """A reference as it was sent, without members that have no value or that references do not have."""
+    """Return a reference as it was sent, without members that are empty or not part of references."""
     return {name: value for name, value in reference.items() if value and name in _OF_REFERENCES}
 
 
 def refers(reference: Mapping[str, Any], account: Mapping[str, Any]) -> bool:
-    """Tells if the reference means the account; that of a card means a card account alone."""
+    """Return whether the reference means the account; the number of a card means only a card account."""
     return any(reference.get(name) and reference[name] == account.get(KEPT_AS.get(name, name)) for name in IDENTIFIERS)
 
 
 def may(consent: Mapping[str, Any], permission: str, account: Mapping[str, Any]) -> bool:
-    """Tells if it permits this on an account or card that it covers, whose `id` is known.
+    """Return whether the consent permits this on an account or card that it covers; the account must have its `id`.
 
-    A consent that does not say what it is for permits everything.
+    A consent without grants permits everything.
     """
     grants = consent.get("grants")
     return grants is None or any(
@@ -43,7 +43,7 @@ def may(consent: Mapping[str, Any], permission: str, account: Mapping[str, Any])
 
 
 def gives(consent: Mapping[str, Any], permission: str) -> bool:
-    """Tells if it permits this on any account."""
+    """Return whether the consent permits this on any account."""
     grants = consent.get("grants")
     if grants is None:
         return permission != OWNER
@@ -53,7 +53,7 @@ def gives(consent: Mapping[str, Any], permission: str) -> bool:
 def of_signers(
     consent: Mapping[str, Any], accounts: Mapping[str, Mapping[str, Any]], signers: Collection[str | None]
 ) -> list[str]:
-    """The accounts of those who sign a consent that names none; a joint account only if all its holders do."""
+    """Return the accounts of the signers of a consent that names none; a joint account only if all its holders sign."""
     types = consent.get("account_types") or ()
     return [
         id
@@ -64,12 +64,12 @@ def of_signers(
 
 
 def lets_choose(consent: Mapping[str, Any]) -> bool:
-    """Tells if the customer has yet to choose the accounts: it names none, and is not for all of them."""
+    """Return whether the customer has to choose the accounts: the consent names none, and is not for all of them."""
     return bool(consent.get("customer_chooses")) and not consent["accounts"]
 
 
 def limit(consent: Mapping[str, Any], chosen: Sequence[str], payers: Mapping[str, str]) -> dict[str, Any]:
-    """The consent for just these accounts; `payers` are those that cards are paid from, by the ids of the cards."""
+    """Return the consent, limited to these accounts. `payers` maps the id of a card to the account that pays for it."""
     grants = [
         {**grant, "accounts": grant["accounts"] and [id for id in grant["accounts"] if payers.get(id, id) in chosen]}
         for grant in consent.get("grants") or ()
@@ -80,9 +80,9 @@ def limit(consent: Mapping[str, Any], chosen: Sequence[str], payers: Mapping[str
 def as_sent(
     consent: Mapping[str, Any], every: Sequence[Reference], is_covered: Callable[[Reference], bool]
 ) -> dict[str, Any] | None:
-    """The access as it was sent, with lists of only those accounts that the consent covers; None if none was sent.
+    """Return the access as it was sent, listing only covered accounts, or None if none was sent.
 
-    A list that left the choice to the customer becomes `every`, the references to all of them.
+    A list that left the choice to the customer becomes `every`, the references to all accounts.
     """
     sent: dict[str, Any] = consent.get("sent") or {}
     for grant in consent.get("grants") or ():
@@ -97,6 +97,6 @@ def _get(value: Any, at: Sequence[str]) -> Any:
 
 
 def _put(value: Mapping[str, Any], at: Sequence[str], part: Any) -> dict[str, Any]:
-    """The mapping with another value at that place below it."""
+    """Return a copy of the mapping with another value at this place."""
     first, *below = at
     return {**value, first: _put(value[first], below, part) if below else part}

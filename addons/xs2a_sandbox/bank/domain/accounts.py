@@ -1,4 +1,4 @@
-"""Accounts by their ids, and by the numbers that others know them by."""
+"""Finds accounts by their ids and their numbers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,12 +10,12 @@ _NUMBERS = ("iban", "bban", "masked_pan", "msisdn")
 
 
 def with_id(id: str, account: Mapping[str, Any]) -> dict[str, Any]:
-    """The account with its id, which is its IBAN, too, where that is one and the account says no other."""
+    """Return the account with its id. If the id is an IBAN and the account has none, it is the IBAN, too."""
     return {"id": id, **({"iban": id} if "iban" not in account and is_iban(id) else {}), **account}
 
 
 def find_by_number(call: Call, name: str, number: str) -> str | None:
-    """The id of the account that has a number of that name: `iban`, `bban`, …"""
+    """Return the id of the account whose number of this kind is this: `iban`, `bban`, …"""
     account = call.state.get("accounts", number) if name == "iban" else None
     if account is not None and with_id(number, account).get("iban") == number:
         return number
@@ -27,5 +27,5 @@ def iban_of(call: Call, id: str) -> str | None:
 
 
 def number_of(account: Mapping[str, Any]) -> str:
-    """The number by which customers know an account: its IBAN, or another one. The account has its id."""
+    """Return the number by which customers know an account: its IBAN or another one. The account must have its id."""
     return str(next((account[name] for name in _NUMBERS if account.get(name)), account["id"]))

@@ -1,4 +1,4 @@
-"""The movements that payments make, over time, on the accounts they move money between."""
+"""The movements on accounts that payments cause over time."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from xs2a_sandbox.state import Document
 _CENT = Decimal("0.01")
 _AVAILABLE = "FWAV"
 _COVERING = (_AVAILABLE, "ITAV", "XPCD", "ITBD", "CLBD", "OPBD")
-"""The types of balances that can tell what may be paid, the best first."""
+"""The types of balances from which the available money can be read, the best first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """Money that moves on an account: `amount` in the account's currency, negative where it leaves.
+    """A movement on an account: `amount` is in the account's currency, and negative if money leaves.
 
-    `order` tells which of two was booked later: by day, then by instant, then by the payment that was made later.
+    `order` sorts movements by booking: by day, then by instant, then by the creation of the payment.
     """
 
     order: tuple[date, datetime, int]
@@ -38,7 +38,7 @@ class Movement:
 
 
 def movements(call: Call, account: Mapping[str, Any]) -> list[Movement]:
-    """All that authorised payments have done to the account, and the next thing each will do; newest first."""
+    """Return all bookings that authorised payments made on the account, and the next one of each; newest first."""
     if call.static or not (moving := call.state.own(MOVING)):
         return []
     today = call.clock.today()
@@ -57,7 +57,7 @@ def movements(call: Call, account: Mapping[str, Any]) -> list[Movement]:
 
 
 def standing_orders(call: Call, account: str) -> list[Document]:
-    """The periodic payments from the account that somebody has authorised and that execute again; newest first."""
+    """Return the authorised periodic payments from the account that will execute again; newest first."""
     if call.static or not (moving := call.state.own(MOVING)):
         return []
     today, orders = call.clock.today(), []
@@ -78,13 +78,13 @@ def standing_orders(call: Call, account: str) -> list[Document]:
 
 
 def _instant(payment: Mapping[str, Any], day: date) -> datetime:
-    """The moment when it is booked: that of the last signature if that is on this day, else when the day begins."""
+    """Return when it is booked: at the last signature if that was on this day, otherwise at the start of the day."""
     authorised = datetime.fromisoformat(payment.get("authorised_at", "1970-01-01T00:00:00+00:00"))
     return max(beginning(day), authorised)
 
 
 def keep_booked(call: Call) -> None:
-    """Notes how far payments have been booked, before the clock is set back: what has happened has happened."""
+    """Record how far payments have been booked before the clock is set back, so that bookings stay."""
     today = call.clock.today().isoformat()
     for id in call.state.own(MOVING):
         if payment := call.state.get("payments", id):
@@ -92,9 +92,9 @@ def keep_booked(call: Call) -> None:
 
 
 def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document]:
-    """The balances: what is booked moves every one; what is going to leave is no longer available in future.
+    """Return the balances after the movements. Bookings change every balance; pending debits reduce the available ones.
 
-    What is going to come is not available before it is there.
+    Pending credits are not available yet.
     """
     if not moved:
         return list(account["balances"])
@@ -118,13 +118,13 @@ def balances(account: Mapping[str, Any], moved: list[Movement]) -> list[Document
 
 
 def compute_available(call: Call, id: str, account: Mapping[str, Any]) -> Decimal:
-    """The money that can be paid from the account, in its currency."""
+    """Return the money that can be paid from the account, in its currency."""
     account = with_id(id, account)
     return Decimal(find_covering_amount(balances(account, movements(call, account))) or "0")
 
 
 def covers(call: Call, iban: str, payment: Mapping[str, Any]) -> bool:
-    """Tells if the account has the money for the payment."""
+    """Return whether the account has enough money for the payment."""
     account = call.state.get("accounts", iban) or {}
     sent = [part["amount"] for part in payment.get("parts") or ()]
     amounts = [convert(call, Decimal(money["amount"]), money["currency"], account["currency"]) for money in sent]
@@ -133,13 +133,13 @@ def covers(call: Call, iban: str, payment: Mapping[str, Any]) -> bool:
 
 
 def find_covering_amount(balances: Iterable[Mapping[str, Any]]) -> str | None:
-    """The amount of the balance that tells what may be paid."""
+    """Return the amount of the balance that says how much can be paid."""
     held = {balance["type"]: balance["amount"] for balance in balances}
     return next((held[kind]["amount"] for kind in _COVERING if kind in held), None)
 
 
 def convert(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | None:
-    """Converts an amount at the fixed rates of the test data; None where they have no such rate."""
+    """Convert an amount at the fixed rates of the test data, or return None if there is no rate."""
     if currency == to:
         return amount
     rates: dict[str, Any] = {"EUR": "1", **call.state.testdata().get("rates", {})}
@@ -149,7 +149,7 @@ def convert(call: Call, amount: Decimal, currency: str, to: str) -> Decimal | No
 
 
 def _until_next(payment: Mapping[str, Any], today: date) -> Iterator[date]:
-    """The days it has executed on and, unless it was cancelled, the next one."""
+    """Yield the days on which it has executed and, unless it was cancelled, the next one."""
     cancelled = payment.get("cancelled_on")
     for day in days(payment):
         if cancelled and day.isoformat() >= cancelled:
@@ -162,9 +162,9 @@ def _until_next(payment: Mapping[str, Any], today: date) -> Iterator[date]:
 def _amounts(
     call: Call, payment: Mapping[str, Any], account: Mapping[str, Any]
 ) -> Iterator[tuple[str, Decimal, Mapping[str, Any]]]:
-    """Each entry of the payment that touches the account: its name, its amount in the account's currency, and itself.
+    """Yield each part of the payment that concerns the account: name, amount in the account's currency, the part.
 
-    What leaves is one sum for each currency, where the TPP prefers to have a bulk booked as a batch.
+    If the TPP prefers batch booking, debits of a bulk are one sum per currency.
     """
     leaves, currency, iban = payer_of(payment) == account["id"], account["currency"], account.get("iban")
     sums: dict[str, tuple[int, Decimal]] = {}
@@ -188,7 +188,7 @@ def _amounts(
 def _record(
     call: Call, payment: Mapping[str, Any], entry: Mapping[str, Any], day: date, money: tuple[str, Decimal]
 ) -> Document:
-    """The entry that a payment leaves on an account, still without an id."""
+    """Return the entry for a payment on an account, without an id."""
     currency, amount = money
     debtor = payer_of(payment)
     account = (call.state.get("accounts", debtor) if debtor else None) or {}

@@ -1,4 +1,4 @@
-"""Reads documents of the state for features that only show them, and so need not know their members."""
+"""Reads documents of the state for features that only show them and need not know their members."""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -9,41 +9,41 @@ from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
 
 _USUAL_FREQUENCY = 4
 _WITH_STATES = {AUTHORISATIONS, *(family.collection for family in FAMILIES.values())}
-"""The collections of documents that have a state; that of an account is something else."""
+"""The collections whose documents have a state. The status of an account means something else."""
 _AUTHORISED = frozenset(transition.to for transition in CONSENT.transitions if transition.event == "authorised by all")
 
 type Members = Mapping[str, Any]
 
 
 def state_of(collection: str, document: Members) -> str:
-    """The state, or the role that the test data give it; empty for what has neither."""
+    """Return the state, or the role in the test data, or an empty text."""
     return str(changed_state_of(collection, document) or document.get("role") or "")
 
 
 def changed_state_of(collection: str, document: Members) -> str | None:
-    """The state that something has led to; None for what is as the test data have it."""
+    """Return the state if the document has got one by events, or None if it is as in the test data."""
     state: str | None = document.get("status") if collection in _WITH_STATES else None
     return state
 
 
 def is_authorised(consent: Members) -> bool:
-    """True if a consent may be used, perhaps from the beginning."""
+    """Return whether a consent may be used, including one that is valid from the start."""
     return state_of("consents", consent) in _AUTHORISED
 
 
 def frequency_of(consent: Members) -> int:
-    """The number of times that it may be used on one day without the customer."""
+    """Return how often the consent may be used per day without the customer."""
     return int(consent.get("frequency") or _USUAL_FREQUENCY)
 
 
 def intent_of(payment: Members) -> str:
-    """The customer's reference: two payments with the same one are meant as one."""
+    """Return the customer's reference. Two payments with the same reference are considered the same intent."""
     parts = payment.get("parts") or ()
     return " ".join(filter(None, (part.get("end_to_end_id") for part in parts)))
 
 
 def entry_ids(account: Members) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """The ids of all entries of an account, each with its place in the document."""
+    """Yield the ids of all entries of an account, each with its place in the document."""
     for name, entries in account.get("entries", {}).items():
         for position, entry in enumerate(entries):
             yield ("entries", name, position, "id"), entry["id"]
@@ -77,7 +77,7 @@ def _format_money(amount: Any) -> str | None:
 
 
 def describe(collection: str, document: Members) -> Iterator[str]:
-    """The words that somebody knows it by: accounts, names, products, amounts."""
+    """Yield what people recognise the document by: accounts, names, products, amounts."""
     if collection == "consents":
         yield from (str(account) for account in document.get("accounts", ()))
         if until := document.get("valid_until"):

@@ -1,6 +1,6 @@
-"""The states of the domain and the events that move them: handlers move by it, docs/states.md is drawn from it.
+"""The states of the domain and the events that change them. Handlers use it, and docs/states.md is drawn from it.
 
-Those of payments and baskets are ISO 20022's. A dialect says the words of its interface in the section `states`.
+The states of payments and baskets are those of ISO 20022. A dialect defines its words for them in the section `states`.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ REMOVED = "removed"
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """`event` happens in any of `states` and leads to `to`."""
+    """`event` can happen in any of `states` and leads to `to`."""
 
     states: tuple[str, ...]
     event: str
@@ -20,9 +20,11 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """Arrows, as pairs of states, that the Berlin Group has and we have not (`less`), or the other way round (`more`).
+    """A difference from the Berlin Group's diagrams.
 
-    Neither, where only what leads along an arrow differs.
+    `less` are arrows, as pairs of states, that only they have; `more` are those that only we have.
+
+    Both are empty if only the events along an arrow differ.
     """
 
     reason: str
@@ -32,7 +34,7 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The states of one kind of thing. In a `final` state nothing happens any more, unless it is removed."""
+    """The states of one kind of thing. In a `final` state nothing can happen any more, except for removal."""
 
     name: str
     final: frozenset[str]
@@ -46,12 +48,12 @@ class Machine:
 
     @property
     def states(self) -> tuple[str, ...]:
-        """All states, in the order in which the table names them."""
+        """All states, in the order of the table."""
         names = (name for t in self.transitions for name in (*t.states, t.to))
         return tuple(dict.fromkeys(name for name in names if name not in (NONE, REMOVED)))
 
     def after(self, state: str, event: str) -> str | None:
-        """The state that the event leads to; None where it cannot happen."""
+        """Return the state that the event leads to, or None if it cannot happen."""
         return next((t.to for t in self.transitions if t.event == event and state in t.states), None)
 
 
@@ -68,7 +70,7 @@ def _machine(
 
 
 def _deviation(reason: str, *, less: str = "", more: str = "") -> Deviation:
-    """Arrows written as `from>to`; several states joined by `|` on either side."""
+    """Make a Deviation from arrows written as `from>to`, with alternative states joined by `|`."""
     return Deviation(reason, _pairs(less), _pairs(more))
 
 
@@ -78,7 +80,7 @@ def _pairs(text: str) -> frozenset[tuple[str, str]]:
 
 
 OVER = "its time is over"
-"""The event by which a consent expires on its last day."""
+"""The event by which a consent expires after its last day."""
 
 _OPEN = "begun identified authenticated challenged deciding"
 
@@ -147,7 +149,7 @@ CONSENT = _machine(
 )
 
 EXECUTED = {"ACSP": None, "ACSC": "settled", "ACCC": "credited"}
-"""The states of a payment that has been executed, by what happens after ACSP."""
+"""The states of a payment that has been executed, with the event that leads there from ACSP."""
 PAYMENT = _machine(
     "payment",
     "Payments",
@@ -213,7 +215,7 @@ MANDATE = _machine(
     ("authorised", "executed", "used"),
     ("awaiting partly authorised", OVER, "expired"),
 )
-"""A payment that is authorised first, and executed when the app says so."""
+"""A payment that is authorised first, and executed when the app requests it."""
 
 LOGIN = _machine(
     "login",
@@ -223,7 +225,7 @@ LOGIN = _machine(
     ("awaiting", "authorised by all", "authorised"),
     ("awaiting", "refused", "rejected"),
 )
-"""A customer's login by OAuth before there is anything to authorise: no answer tells these states."""
+"""A login by OAuth without anything to authorise. Its states are in no response."""
 
 MACHINES = (SCA, CONSENT, PAYMENT, MANDATE, BASKET)
-"""The machines that an interface may tell about; `docs/states.md` draws them."""
+"""The machines whose states an interface may show. `docs/states.md` draws them."""

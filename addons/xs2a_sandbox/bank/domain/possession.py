@@ -1,4 +1,4 @@
-"""Which key or certificate a client shows that it has, for tokens that are bound to one (RFC 8705, RFC 9449)."""
+"""Finds the key or certificate that a client proves to have, for tokens bound to one (RFC 8705, RFC 9449)."""
 
 import base64
 import hashlib
@@ -7,27 +7,27 @@ from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.clock import REAL
 
 CERTIFICATE, KEY = "x5t#S256", "jkt"
-"""The members of a token's `cnf` that say by what it is bound."""
+"""The members of a token's `cnf` that name its certificate or key."""
 
 _PROOFS = "_proofs"
 
 
 class Unproven(Exception):
-    """Its text says what is wrong with the proof that a request brings."""
+    """The proof in a request is wrong. The text says why."""
 
 
 def certificate_of(call: Call) -> str | None:
-    """Returns the thumbprint of the client certificate that tokens are bound to (RFC 8705, 3.1); None without one."""
+    """Return the thumbprint of the client certificate (RFC 8705, 3.1), or None if there is none."""
     certificates = call.request.certificates
     return hash_key(certificates[0]) if certificates else None
 
 
 def key_of(call: Call, token: str | None = None) -> str:
-    """Returns the thumbprint of the key of the request's DPoP proof, which is good once, and for the token.
+    """Return the thumbprint of the key in the request's DPoP proof, which is valid once and for this token.
 
     Raises Unproven.
     """
-    # What reads proofs is loaded when the first one comes.
+    # Imported at the first proof, because the import is slow.
     from xs2a_sandbox.signatures import dpop
 
     request = call.request
@@ -46,5 +46,5 @@ def key_of(call: Call, token: str | None = None) -> str:
 
 
 def hash_key(data: bytes) -> str:
-    """The SHA256 hash in base64url, as the RFCs on tokens write it."""
+    """Return the SHA256 hash in base64url, as the RFCs on tokens define it."""
     return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")

@@ -1,4 +1,4 @@
-"""On which days a payment executes."""
+"""The days on which a payment executes."""
 
 import re
 from calendar import FRIDAY, monthrange
@@ -13,35 +13,38 @@ from xs2a_sandbox.clock import beginning
 _DAYS = {"daily": 1, "weekly": 7, "everytwoweeks": 14}
 _MONTHS = {"monthly": 1, "everytwomonths": 2, "quarterly": 3, "semiannual": 6, "annual": 12}
 FREQUENCIES = frozenset({*_DAYS, *_MONTHS, "monthlyvariable"})
-"""The frequencies, in small letters; the last is monthly, but for the months that are not named."""
+"""The frequencies in lower case. The last one is monthly, except in months that are not listed."""
 SINGLE, BULK, STANDING = "single", "bulk", "standing"
-"""The kinds of payments: one, several at once, and one that is executed again and again."""
+"""The kinds of payments: one, several at once, and one that is executed repeatedly."""
 T2 = "T2"
-"""The business days of the Eurosystem's payments, of which weekends and its six holidays are none."""
+"""The business days of the Eurosystem's payments: no weekends and none of its six holidays."""
 
 _DAY = re.compile(r"0?[1-9]|[12][0-9]|3[01]")
 
 
 def first_day(payment: Mapping[str, Any]) -> date | None:
-    """The day when it executes, or for the first time. None: it never does, or the test data do not say when."""
+    """Return the first day on which it executes, or None if it never does or the test data do not say when."""
     return next(days(payment), None)
 
 
 def due(payment: Mapping[str, Any]) -> datetime | None:
-    """The instant at which it begins to execute, where it waits for that: its first day begins, by the bank's time."""
+    """Return the instant when it starts to execute, or None if it does not wait for a day.
+
+    It starts at the beginning of its first day, in the bank's time zone.
+    """
     first = first_day(payment) if payment["status"] == "ACTC" else None
     return beginning(first) if first else None
 
 
 def days(payment: Mapping[str, Any]) -> Iterator[date]:
-    """All days of execution, from the first; none is before the day of authorisation."""
+    """Return all days of execution in order; none is before the day of authorisation."""
     if payment.get("business_days") == T2:
         return (day for day, _ in groupby(map(_next_business_day, _calendar_days(payment))))
     return _calendar_days(payment)
 
 
 def _next_business_day(day: date) -> date:
-    """The day itself, or the next one on which T2, the Eurosystem's settlement of payments, is open."""
+    """Return the day itself, or the next one on which T2, the Eurosystem's settlement system, is open."""
     closed = _t2_holidays()
     while day < date.max and (day.weekday() > FRIDAY or day in closed):
         day += timedelta(days=1)
@@ -50,7 +53,7 @@ def _next_business_day(day: date) -> date:
 
 @cache
 def _t2_holidays() -> Container[date]:
-    # Read when it is asked for: most banks' payments go by any day, and its calendars take a tenth of a second.
+    # Imported only when needed: most payments execute on any day, and the import takes a tenth of a second.
     import holidays
 
     calendar: Container[date] = holidays.financial_holidays("ECB")
@@ -69,7 +72,10 @@ def _calendar_days(payment: Mapping[str, Any]) -> Iterator[date]:
 
 
 def _periods(schedule: Mapping[str, Any], authorised: date | None) -> Iterator[date]:
-    """The first one is made up for on the day of authorisation if that came too late, others are not."""
+    """Yield the days of the schedule.
+
+    If the first one was missed, it is moved to the day of authorisation; others are not.
+    """
     if not schedule.get("start"):
         return
     start = date.fromisoformat(schedule["start"])
@@ -87,7 +93,7 @@ def _periods(schedule: Mapping[str, Any], authorised: date | None) -> Iterator[d
 
 
 def standing_order(payment: Mapping[str, Any]) -> dict[str, Any]:
-    """When a standing order executes, as entries of the list `information` say it."""
+    """Return the schedule of a standing order in the form of the entries in the list `information`."""
     schedule = payment["schedule"]
     start = date.fromisoformat(schedule["start"])
     step = _MONTHS.get(str(schedule["frequency"]).lower(), 1)
@@ -103,7 +109,7 @@ def standing_order(payment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _occurrences(start: date, schedule: Mapping[str, Any]) -> Iterator[date]:
-    """The days from the start on; a month that is too short for the day has it on its last."""
+    """Yield the days from the start on. A month that is too short for the day uses its last day."""
     frequency = str(schedule.get("frequency", "")).lower()
     if step := _DAYS.get(frequency):
         for number in range((date.max - start).days // step + 1):

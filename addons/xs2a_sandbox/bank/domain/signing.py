@@ -1,4 +1,4 @@
-"""Who must sign what, and what becomes of a resource once its authorisations succeed or fail."""
+"""Who must sign what, and what happens to a resource when its authorisations succeed or fail."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from xs2a_sandbox.state.faults import next_sca_ending
 
 AUTHORISATIONS = "authorisations"
 MOVING = "_moving"
-"""The collection that names the payments which move money: the others are not looked at."""
+"""The collection of payments that move money. Only these are searched for bookings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One kind of thing that is authorised; `listed` is the member of its document that lists its authorisations."""
+    """A kind of thing that can be authorised. `listed` is the member of its document with its authorisations."""
 
     name: str
     collection: str
@@ -30,7 +30,7 @@ class Family:
 
     @property
     def signed(self) -> str:
-        """The member that lists who has signed."""
+        """The member of the document that lists the signers."""
         return f"{self.listed}_signed_by"
 
 
@@ -48,29 +48,29 @@ FAMILIES = {
 
 
 def unknown_error(family: Family) -> str:
-    """The name of the error for one that is not there."""
+    """Return the name of the error for a thing that does not exist."""
     return f"{family.collection.removesuffix('s')}-unknown"
 
 
 def status_of(document: Mapping[str, Any]) -> str:
-    """The status; a consent of the test data has its role for one."""
+    """Return the status. For a consent of the test data this is its role."""
     return str(document.get("status") or document["role"])
 
 
 def status_invalid(thing: str, id: str, document: Mapping[str, Any], **values: Any) -> BankError:
-    """The error for a thing whose status does not let it be."""
+    """Return the error for a thing whose status does not allow the request."""
     return BankError("status-invalid", thing=thing, id=id, status=status_of(document), **values)
 
 
 def active_basket(call: Call, member: Mapping[str, Any]) -> str | None:
-    """The basket that holds this payment or consent and waits to be authorised."""
+    """Return the basket that contains this payment or consent and waits for authorisation."""
     id: str | None = member.get("basket")
     basket = call.state.get("baskets", id) if id else None
     return id if basket and basket["status"] not in BASKET.final else None
 
 
 def can_sign(family: Family, resource: Mapping[str, Any]) -> bool:
-    """Tells if the state lets anybody sign. The SCA of a preconfigured consent works and changes nothing."""
+    """Return whether the state allows signing. SCA of a preconfigured consent works, but changes nothing."""
     status = status_of(resource)
     event = "cancellation authorised" if family.name == "cancellation" else "authorised by all"
     if family.machine.after(status, event) is None:
@@ -79,9 +79,9 @@ def can_sign(family: Family, resource: Mapping[str, Any]) -> bool:
 
 
 def due(authorisation: Mapping[str, Any]) -> datetime | None:
-    """The instant of what happens next by itself: the customer's app decides, or the time is over.
+    """Return when the next event happens by itself: the customer's app decides, or the time is over.
 
-    None where nothing does, as for one that rests while its resource is in an active basket.
+    None if there is no such event, as for an authorisation that is paused while its resource is in an active basket.
     """
     if authorisation["status"] in SCA.final or authorisation.get("rests"):
         return None
@@ -90,7 +90,10 @@ def due(authorisation: Mapping[str, Any]) -> datetime | None:
 
 
 def happen(call: Call, id: str, authorisation: Document) -> None:
-    """Decides, or fails, as is due: a decision counts until the time is over, and while there is something to sign."""
+    """Make the due decision or failure happen.
+
+    A decision counts until the time is over, if there is something to sign.
+    """
     family, decides = FAMILIES[authorisation["family"]], _decides(authorisation)
     in_time = decides is not None and decides <= datetime.fromisoformat(authorisation["expires"])
     resource = call.state.get(family.collection, authorisation["resource"])
@@ -106,13 +109,13 @@ def _decides(authorisation: Mapping[str, Any]) -> datetime | None:
 
 
 def rest(call: Call, member: Mapping[str, Any]) -> None:
-    """Lets the authorisations of a member of a new basket rest: they neither decide nor run out."""
+    """Pause the authorisations of a member of a new basket: they neither decide nor expire."""
     for id, authorisation in open_authorisations(call, member):
         call.state.put(AUTHORISATIONS, id, {**authorisation, "rests": call.clock.now().isoformat()})
 
 
 def _resume(call: Call, basket: Mapping[str, Any]) -> None:
-    """Gives the members' own authorisations the time back that they have rested."""
+    """Resume the members' own authorisations, and extend them by the time they were paused."""
     for _, _, member in members(call, basket):
         for id, authorisation in open_authorisations(call, member):
             if since := authorisation.get("rests"):
@@ -127,7 +130,7 @@ def seconds_after(moment: str, seconds: float) -> str:
 
 
 def open_authorisations(call: Call, resource: Mapping[str, Any]) -> Iterable[tuple[str, Document]]:
-    """Its authorisations that have not ended, with their ids."""
+    """Yield its authorisations that have not ended, with their ids."""
     for id in resource.get(AUTHORISATIONS, ()):
         authorisation = call.state.get(AUTHORISATIONS, id)
         if authorisation is not None and authorisation["status"] not in SCA.final:
@@ -135,9 +138,9 @@ def open_authorisations(call: Call, resource: Mapping[str, Any]) -> Iterable[tup
 
 
 def succeed(call: Call, id: str, authorisation: Document) -> Document:
-    """The customer has approved: `done` with its effects, or `unconfirmed`.
+    """Record the customer's approval: the state becomes `done`, with all effects, or `unconfirmed`.
 
-    A code is only asked for after a redirect: no other approach can hand it to the TPP. Raises BankError.
+    A code is needed only after a redirect, because no other approach can pass it to the TPP. Raises BankError.
     """
     family = FAMILIES[authorisation["family"]]
     if active_basket(call, call.state.get(family.collection, authorisation["resource"]) or {}):
@@ -153,7 +156,7 @@ def succeed(call: Call, id: str, authorisation: Document) -> Document:
 
 
 def exempt(call: Call, id: str, authorisation: Document) -> Document:
-    """Nothing but the password is asked of this PSU."""
+    """Finish the authorisation without a second factor, because this PSU needs only a password."""
     if ending := next_sca_ending(call.state):
         return fail(call, id, {**authorisation, "ending": ending})
     authorisation = apply_event(call, id, authorisation, "authenticate, no method")
@@ -163,7 +166,10 @@ def exempt(call: Call, id: str, authorisation: Document) -> Document:
 
 
 def fail(call: Call, id: str, authorisation: Document) -> Document:
-    """Declined, timed out, broken, or tried too often. A cancellation that fails changes nothing."""
+    """Fail the authorisation: declined, timed out, broken, or too many attempts.
+
+    A failed cancellation changes nothing.
+    """
     authorisation = apply_event(call, id, authorisation, "fail")
     family = FAMILIES[authorisation["family"]]
     if family.name != "cancellation":
@@ -172,7 +178,7 @@ def fail(call: Call, id: str, authorisation: Document) -> Document:
 
 
 def abandon(call: Call, resource: Mapping[str, Any]) -> None:
-    """Ends the open authorisations of what was deleted, and rejects the basket that it was the last member of."""
+    """End the open authorisations of a deleted resource. Rejects its basket if nothing else in it can be signed."""
     for id, authorisation in list(open_authorisations(call, resource)):
         apply_event(call, id, authorisation, "fail", abandoned=True)
     basket_id = active_basket(call, resource)
@@ -183,7 +189,7 @@ def abandon(call: Call, resource: Mapping[str, Any]) -> None:
 
 
 def apply_event(call: Call, id: str, authorisation: Document, event: str, **changes: Any) -> Document:
-    """Raises BankError `status-invalid` where the event cannot happen."""
+    """Apply the event to the authorisation. Raises BankError `status-invalid` if it cannot happen."""
     to = SCA.after(authorisation["status"], event)
     if to is None:
         raise status_invalid("authorisation", id, authorisation)
@@ -193,7 +199,10 @@ def apply_event(call: Call, id: str, authorisation: Document, event: str, **chan
 
 
 def holders(call: Call, family: Family, resource: Mapping[str, Any]) -> list[str]:
-    """The customers who may sign, in the order of the accounts; all, where it is for those of whoever signs it."""
+    """Return the customers who may sign, in the order of the accounts.
+
+    If no account is known yet, these are all customers who could choose one.
+    """
     if lacks_payer(family, resource):
         return list(dict.fromkeys(psu for one in call.state.all("accounts") for psu in _signatories(call, one)))
     if family.name == "login" or (family.name == "consent" and not resource["accounts"]):
@@ -204,9 +213,9 @@ def holders(call: Call, family: Family, resource: Mapping[str, Any]) -> list[str
 
 
 def find_required_signers(call: Call, family: Family, resource: Mapping[str, Any]) -> set[str]:
-    """The customers who must all sign: those of accounts with several signatories. Empty: one holder is enough.
+    """Return the customers who must all sign: the signatories of joint accounts. Empty if one holder is enough.
 
-    Nobody signs a basket for the holders of somebody else's accounts.
+    In a basket nobody can sign for the holders of other accounts.
     """
     if family.name == "basket":
         parts = [(other, member) for other, _, member in members(call, resource)]
@@ -228,17 +237,17 @@ def accounts_behind(call: Call, family: Family, resource: Mapping[str, Any]) -> 
 
 
 def payer_of(payment: Mapping[str, Any]) -> str | None:
-    """The id of the account that pays, None as long as nobody has chosen one."""
+    """Return the id of the account that pays, or None if nobody has chosen one yet."""
     return (payment.get("debtor") or {}).get("account")
 
 
 def lacks_payer(family: Family, resource: Mapping[str, Any]) -> bool:
-    """Tells if the customer still has to choose the account that pays."""
+    """Return whether the customer still has to choose the account that pays."""
     return family.name in ("payment", "mandate") and payer_of(resource) is None
 
 
 def accounts_of(call: Call, psu: str | None) -> list[str]:
-    """The accounts that the customer may sign for."""
+    """Return the accounts that the customer may sign for."""
     return [one for one in call.state.all("accounts") if psu in _signatories(call, one)]
 
 
@@ -278,7 +287,7 @@ def _sign(call: Call, family: Family, id: str, psu: str | None) -> None:
 
 
 def complete(call: Call, family: Family, id: str, resource: Document) -> None:
-    """Lets happen what happens once everybody has signed."""
+    """Do what follows when everybody has signed."""
     if not move(call, family, id, _completion(call, family, resource)):
         return
     if family.name == "consent":
@@ -300,7 +309,10 @@ def complete(call: Call, family: Family, id: str, resource: Document) -> None:
 
 
 def _completion(call: Call, family: Family, resource: Document) -> str:
-    """The event that everybody's signature is. A standing order whose last day is over has nothing left to execute."""
+    """Return the event for the last signature.
+
+    A standing order whose last day is over has nothing left to execute.
+    """
     if family.name != "payment":
         return "authorised by all"
     today = call.clock.today()
@@ -311,7 +323,7 @@ def _completion(call: Call, family: Family, resource: Document) -> str:
 
 
 def move(call: Call, family: Family, id: str, event: str) -> bool:
-    """Tells if the event could happen; if not, all stays as it is."""
+    """Apply the event to the resource. Returns False, and changes nothing, if the event cannot happen."""
     resource = call.state.get(family.collection, id)
     to = family.machine.after(status_of(resource), event) if resource else None
     if not resource or not to:
@@ -338,7 +350,7 @@ def move(call: Call, family: Family, id: str, event: str) -> bool:
 
 
 def _end_older(call: Call, id: str) -> None:
-    """A new recurring consent ends its customers' older ones, except for those that are permanent."""
+    """End the customers' older recurring consents after a new one, except for permanent ones."""
     newest = call.state.get("consents", id)
     if newest is None or not newest.get("recurring") or newest.get("ends_older") is False:
         return
@@ -353,7 +365,7 @@ def _end_older(call: Call, id: str) -> None:
 
 
 def _customers(call: Call, consent: Mapping[str, Any]) -> set[str]:
-    """The customers who have signed; of a consent of the test data the holders of its accounts."""
+    """Return the customers who have signed; for a consent of the test data, the holders of its accounts."""
     if "role" in consent:
         return set(holders(call, FAMILIES["consent"], consent))
     return {psu for psu in consent.get(FAMILIES["consent"].signed, ()) if psu}

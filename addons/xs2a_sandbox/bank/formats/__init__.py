@@ -1,1 +1,1 @@
-"""Payments and statements in the formats that banks speak beside JSON."""
+"""Payments and statements in formats other than JSON."""

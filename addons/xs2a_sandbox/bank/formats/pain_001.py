@@ -1,6 +1,6 @@
-"""pain.001, the XML of credit transfers (ISO 20022), read as the inputs of a payment.
+"""Reads pain.001, the XML of credit transfers (ISO 20022), as the inputs of a payment.
 
-The versions 03 and 09, which banks take, differ in how they write dates and BICs; both are read.
+Banks accept the versions 03 and 09, which differ in how they write dates and BICs. Both are read.
 """
 
 import re
@@ -17,7 +17,7 @@ from xs2a_sandbox.http import body_members
 from xs2a_sandbox.http.body_members import Member
 
 _XML, _ORDER = "xml_sct", "json_standingorderType"
-"""The parts of a standing order's body."""
+"""The parts of a standing order's multipart body."""
 _MESSAGE = "/Document/CstmrCdtTrfInitn"
 _AMOUNT = re.compile(r"(?!0+(\.0+)?$)[0-9]{1,15}(\.[0-9]{1,5})?", re.ASCII)
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
@@ -40,7 +40,7 @@ _ADDRESS = {
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """An element and its place. Raises BankError `format-error` with the place of what is wrong in it."""
+    """An XML element and its place. Methods raise BankError `format-error` with the place of a mistake."""
 
     member: Member
     place: str
@@ -54,7 +54,7 @@ class _Element:
         ]
 
     def text(self, *paths: str, kind: str = "") -> str | None:
-        """The text of the first of the paths that has one."""
+        """Return the text of the first of these paths that has one."""
         for element in (element for path in paths for element in self.find_all(path) if element.member.value):
             value = str(element.member.value)
             fits, words = _KINDS.get(kind, (bool, ""))
@@ -71,7 +71,7 @@ class _Element:
 
 
 def read(call: Call, kind: str) -> dict[str, Any]:
-    """The `debtor`, the `parts`, `execute_on`, `schedule` and `batch` of a payment, a bulk or a standing order."""
+    """Return `debtor`, `parts`, `execute_on`, `schedule` and `batch` of a payment, a bulk or a standing order."""
     body = call.members or Member()
     message, *_ = [*_Element(_xml_part(body), "").find_all(_MESSAGE[1:]), _Element(Member(), _MESSAGE)]
     infos = message.find_all("PmtInf")
@@ -88,7 +88,7 @@ def read(call: Call, kind: str) -> dict[str, Any]:
 
 
 def message_id(call: Call) -> str | None:
-    """The id that the sender gave the message, which reports of its state name."""
+    """Return the id that the sender gave to the message, which status reports refer to."""
     body = call.members or Member()
     return next(
         (element.text("GrpHdr/MsgId") for element in _Element(_xml_part(body), "").find_all(_MESSAGE[1:])), None
@@ -96,7 +96,7 @@ def message_id(call: Call) -> str | None:
 
 
 def _xml_part(body: Member) -> Member:
-    """The XML, which in a multipart body is a part, that may not say that it is XML."""
+    """Return the XML. In a multipart body it is a part, whose content type may be missing."""
     if _XML not in body.below:
         return body
     part = body.below[_XML][0]
@@ -120,7 +120,7 @@ def _check_sums(message: _Element, transfers: Sequence[_Element]) -> None:
 
 
 def _common(infos: Sequence[_Element]) -> dict[str, Any]:
-    """The members that all payments share: one customer pays on one day."""
+    """Return the members that all payments share. All must have the same debtor, account and day."""
     first, *others = [
         {
             "name": info.text("Dbtr/Nm"),

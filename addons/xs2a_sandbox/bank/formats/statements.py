@@ -1,4 +1,4 @@
-"""Statements of an account in the formats that banks write beside JSON: camt.052, camt.053 (ISO 20022) and MT940."""
+"""Account statements in formats other than JSON: camt.052 and camt.053 (ISO 20022), and MT940."""
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from xs2a_sandbox.state import Document
 JSON = "application/json"
 FORMATS = ("camt", "mt940")
 _BOOKED = ("CLBD", "ITBD", "ITAV", "XPCD", "FWAV", "OPBD")
-"""The types of balances that can tell what is booked, the best first."""
+"""The types of balances from which the booked balance can be read, the best first."""
 _SWIFT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
 _SWIFT_SIGNS = frozenset(" /-:().,'+")
 _LINE = 65
@@ -26,7 +26,7 @@ _REMITTANCE = 4 * 35
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account of which there are statements; `balances` are those of now."""
+    """The account of a statement. `balances` are the current ones."""
 
     record: Document
     owner: str | None
@@ -55,7 +55,10 @@ class _Statement:
 
 
 def media_of(call: Call, offered: Mapping[str, str]) -> str:
-    """The media type that the TPP likes best of JSON and what is offered. Raises BankError `format-not-offered`."""
+    """Return the media type that the TPP prefers, of JSON and those offered.
+
+    Raises BankError `format-not-offered`.
+    """
     if not offered:
         return JSON
     if (media := choose_type(call.headers.get("accept", JSON), (JSON, *offered))) is None:
@@ -66,7 +69,10 @@ def media_of(call: Call, offered: Mapping[str, str]) -> str:
 def write(
     call: Call, kind: str, account: Account, booked: Sequence[Document], lists: Mapping[str, Sequence[Document] | None]
 ) -> str:
-    """The statement of the entries in `lists`, in one of FORMATS; `booked` are all that make the balance of now."""
+    """Return the statement of the entries in `lists`, in one of FORMATS.
+
+    `booked` are all entries in the current balance.
+    """
     entries = [(entry, True) for entry in lists.get("booked") or ()] + [
         (entry, False) for entry in lists.get("pending") or ()
     ]
@@ -97,7 +103,7 @@ def _sum(entries: Sequence[Document]) -> Decimal:
 
 
 def _other(entry: Document) -> tuple[str, Mapping[str, Any], bool]:
-    """The other side of an entry: its name and account, and whether it pays."""
+    """Return the other side of an entry: its name, its account, and whether it pays."""
     pays = not entry["amount"]["amount"].startswith("-")
     side = "debtor" if pays else "creditor"
     return entry.get(f"{side}_name") or "", entry.get(f"{side}_account") or {}, pays
@@ -107,7 +113,7 @@ def _other(entry: Document) -> tuple[str, Mapping[str, Any], bool]:
 
 
 def _camt(statement: _Statement, has_pending: bool) -> str:
-    """A camt.053 of what is booked, else a camt.052."""
+    """Return a camt.052 if it includes pending entries, otherwise a camt.053."""
     number, root, part = ("052", "BkToCstmrAcctRpt", "Rpt") if has_pending else ("053", "BkToCstmrStmt", "Stmt")
     account, record = statement.account, statement.account.record
     document = Element("Document", xmlns=f"urn:iso:std:iso:20022:tech:xsd:camt.{number}.001.02")
@@ -174,7 +180,7 @@ def _amount(node: Element, amount: str, currency: str) -> None:
 
 
 def _fill(node: Element, members: Mapping[str, Any]) -> None:
-    """Adds elements; one that has no value, or nothing in it, is left out."""
+    """Add child elements. Elements without a value or content are left out."""
     for name, value in members.items():
         if isinstance(value, Mapping):
             inner = Element(name)
@@ -189,7 +195,7 @@ def _fill(node: Element, members: Mapping[str, Any]) -> None:
 
 
 def _mt940(statement: _Statement) -> str:
-    """Booked entries alone: there is no place for others in it."""
+    """Return an MT940. It contains only booked entries, because the format has no place for others."""
     lines = [
         f":20:{_day(statement.last)}{statement.account.number[-10:]}",
         f":25:{statement.account.number}",
@@ -221,7 +227,7 @@ def _balance(statement: _Statement, amount: Decimal, day: str) -> str:
 
 
 def _comma(amount: str) -> str:
-    """An amount as SWIFT writes it: with a comma, and without a sign."""
+    """Return an amount in SWIFT format: with a comma, and without a sign."""
     whole, _, cents = amount.lstrip("-").partition(".")
     return f"{whole},{cents}"
 
@@ -231,6 +237,6 @@ def _day(day: str) -> str:
 
 
 def _swift(text: str) -> str:
-    """The text in the characters that SWIFT takes."""
+    """Return the text in the SWIFT character set."""
     plain = unicodedata.normalize("NFKD", text.translate(_SWIFT)).encode("ascii", "ignore").decode()
     return "".join(sign if sign.isalnum() or sign in _SWIFT_SIGNS else " " for sign in plain).strip()

@@ -1,1 +1,1 @@
-"""The pages behind `scaRedirect` and `scaOAuth`, on which the payment user logs in, approves or declines."""
+"""The pages behind `scaRedirect` and `scaOAuth`, on which the payment user logs in and approves or declines."""

@@ -1,4 +1,4 @@
-"""The authorisation endpoint of OAuth (RFC 6749, 4.1.1; PKCE: RFC 7636): an app's link to the page of what it names."""
+"""The OAuth authorisation endpoint (RFC 6749, 4.1.1; PKCE: RFC 7636): redirects to the page of the resource."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,12 +21,12 @@ from xs2a_sandbox.http.messages import redirect
 from xs2a_sandbox.state import Document
 
 _KEPT = {"scope": "scope", "challenge": "code_challenge"}
-"""By the member that keeps it, a parameter of the request."""
+"""The members of an authorisation that store a parameter of the request."""
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class _Refusal(Exception):
-    """An error that the app is told by the browser (RFC 6749, 4.1.2.1)."""
+    """An error that is sent to the app through the browser (RFC 6749, 4.1.2.1)."""
 
     def __init__(self, error: str, description: str) -> None:
         super().__init__(error)
@@ -34,9 +34,9 @@ class _Refusal(Exception):
 
 
 def lead_on(call: Call, endpoint: OAuthEndpoint) -> Response:
-    """Sends the browser to the page, or back to the app with what is wrong.
+    """Redirect the browser to the page, or back to the app with an error.
 
-    Raises BankError, which the payment user sees, where it is not sure that the address is the app's.
+    Raises BankError, which the payment user sees, if the address may not belong to the app.
     """
     query = {name: text for name, text in call.query.items() if text}
     client = call.state.get("clients", query.get("client_id", ""))
@@ -53,7 +53,7 @@ def lead_on(call: Call, endpoint: OAuthEndpoint) -> Response:
         id, authorisation = _find_waiting(call, endpoint, query)
         page = page_of(call, authorisation)
         if not page:
-            # To lead to no page is to lead back here, again and again.
+            # Without a page it would redirect to itself forever.
             text = f"the section {SECTION} of the bank's dialect names no page for a {authorisation['family']}"
             raise _Refusal("server_error", text)
     except _Refusal as refusal:
@@ -69,13 +69,13 @@ def lead_on(call: Call, endpoint: OAuthEndpoint) -> Response:
         },
     }
     call.state.put(AUTHORISATIONS, id, authorisation)
-    # The page is relative to /sca/, and so may the path of this endpoint be.
+    # The page is relative to /sca/, but the path of this endpoint may be deeper.
     page = "../" * (len(endpoint.path) - 1) + page
     return redirect(with_members(page, {"decide": query["decide"]} if "decide" in query else {}), *PRIVATE)
 
 
 def _check(call: Call, endpoint: OAuthEndpoint, query: Mapping[str, str]) -> None:
-    """Raises _Refusal."""
+    """Check the parameters. Raises _Refusal."""
     if twice := next((name for name in call.query if len(call.values(RequestPart("query", name))) > 1), None):
         raise _Refusal("invalid_request", f"{twice} is sent twice")
     needed = {"response_type": True, "scope": endpoint.needs_scope, "code_challenge": endpoint.needs_challenge}
@@ -93,7 +93,7 @@ def _check(call: Call, endpoint: OAuthEndpoint, query: Mapping[str, str]) -> Non
 
 
 def _find_waiting(call: Call, endpoint: OAuthEndpoint, query: Mapping[str, str]) -> tuple[str, Document]:
-    """The authorisation by OAuth that waits for the customer; that of a login, where no resource is asked for.
+    """Return the OAuth authorisation that waits for the customer, or a new login if no resource is requested.
 
     Raises _Refusal.
     """
@@ -113,7 +113,7 @@ def _find_waiting(call: Call, endpoint: OAuthEndpoint, query: Mapping[str, str])
 
 
 def _login(call: Call, scope: str, hint: str) -> tuple[str, Document]:
-    """A new authorisation of nothing but the customer's login; `hint` is who that may be."""
+    """Create an authorisation that is only a login. `hint` is the expected customer."""
     id = call.new_id()
     call.state.put("logins", id, {"status": "awaiting", "scope": scope})
     call.options = {}
@@ -122,7 +122,7 @@ def _login(call: Call, scope: str, hint: str) -> tuple[str, Document]:
 
 
 def _open(call: Call, family: Family, resource: Mapping[str, Any]) -> Iterator[tuple[str, Document]]:
-    """The newest first."""
+    """Yield the open OAuth authorisations of the resource, the newest first."""
     for id in reversed(resource.get(family.listed, ()) if resource and can_sign(family, resource) else ()):
         authorisation = call.state.get(AUTHORISATIONS, id)
         if authorisation and authorisation["approach"] == OAUTH and authorisation["status"] not in SCA.final:

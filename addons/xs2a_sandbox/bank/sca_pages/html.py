@@ -1,4 +1,4 @@
-"""The pages for the payment user, as HTML without scripts, and the headers that keep them alone."""
+"""The payment user's pages as HTML without scripts, with headers that isolate them."""
 
 import base64
 import hashlib
@@ -19,13 +19,13 @@ from xs2a_sandbox.http.messages import html
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 PRIVATE = (("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer"))
-"""Headers of everything that a link to these pages answers with: the link is a secret."""
+"""Headers of every response below these links, because the link is a secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A template with its values. `error` is why it is not what was asked for; `leads` are the addresses outside
-    where its forms can end; `words` are its bank's, in the language of its reader.
+    """A template with its values. `error` is the reason if another page was requested; `leads` are the external
+    addresses where its forms can end; `words` are its texts in the language of the reader.
     """
 
     template: str
@@ -53,7 +53,7 @@ def icon() -> Response:
 
 
 def show_trouble(name: str, text: str, status: int, own: Words | None = None) -> Response:
-    """An error of the dialect, for eyes; `name` is that of its table, `own` the bank's words."""
+    """Return an error of the dialect as a page. `name` is its name in the table, `own` the texts of the bank."""
     say = own or words()
     heading = f"trouble_{name.replace('-', '_')}"
     values = {"heading": say(heading if heading in say.texts else "trouble"), "text": text}
@@ -61,7 +61,7 @@ def show_trouble(name: str, text: str, status: int, own: Words | None = None) ->
 
 
 def _colours(own: Words) -> str:
-    """The rules of the bank's own colours, which its cassette's schema lets be nothing else."""
+    """Return the CSS rules for the bank's own colours. The cassette schema allows only colours there."""
     rules = {theme: _rule({**COLOURS[theme], **colours}) for theme, colours in own.colours.items()}
     dark = f"@media (prefers-color-scheme:dark){{{rules['dark']}}}" if "dark" in rules else ""
     light = f"@media (prefers-color-scheme:light){{{rules['light']}}}" if "light" in rules else ""
@@ -75,7 +75,10 @@ def _rule(colours: Mapping[str, str]) -> str:
 
 
 def _policy(leads: tuple[str, ...], whole_style: str) -> str:
-    """Browsers hold every redirect after a form to `form-action`, those of the app behind its address, too."""
+    """Return the Content-Security-Policy.
+
+    Browsers apply `form-action` to all redirects after a form, including the app's.
+    """
     schemes = dict.fromkeys(urlsplit(url).scheme for url in leads)
     web = [] if not schemes else ["http:", "https:"]
     targets = " ".join(dict.fromkeys(["'self'", *web, *(f"{scheme}:" for scheme in schemes)]))

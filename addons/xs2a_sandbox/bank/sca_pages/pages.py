@@ -1,4 +1,4 @@
-"""The page behind a link: its steps, what its buttons do, and how a visit ends (spec 2.1, 2.9)."""
+"""The page behind a link: its steps, the effects of its buttons, and how a visit ends (spec 2.1, 2.9)."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -40,13 +40,13 @@ ENDINGS = ("decline", "cancel", "timeout", "error")
 _DECISIONS = ("approve", "decline", "timeout", "error")
 _METHODS = ("GET", "HEAD", "POST")
 _AUTHORISED = "authorised"
-"""The state of a consent that the test data have."""
+"""The state of a consent in the test data."""
 
 Reply = Page | Response
 
 
 def serve(call: Call, own: Words) -> Reply:
-    """`own` are the bank's words. Raises BankError."""
+    """Answer a request for a page. `own` are the texts of the bank. Raises BankError."""
     if call.request.method not in _METHODS:
         raise BankError("method-not-offered", method=call.request.method, allow=", ".join(_METHODS))
     endpoint = call.authorising.endpoint
@@ -75,7 +75,7 @@ def serve(call: Call, own: Words) -> Reply:
 
 
 def _step(visit: Visit, problem: str = "", *, field: str = "", error: BankError | None = None, typed: str = "") -> Page:
-    """The page of the step that the visit is at; `problem` is what was wrong with what was sent, in which field."""
+    """Return the page of the visit's current step. `problem` is the mistake in the form, in the field `field`."""
     authorisation = visit.authorisation
     psu_id = authorisation.get("psuId") or ""
     psu = visit.call.state.get("psus", psu_id) or {}
@@ -106,7 +106,7 @@ def _step(visit: Visit, problem: str = "", *, field: str = "", error: BankError 
 
 
 def _log_in(visit: Visit, form: Form) -> Reply:
-    """Logs in: with one click the sandbox fills in the password of its customer."""
+    """Log in. If the user clicked on a customer, the sandbox fills in the password."""
     psu_id, password = _field(form, "customer"), ""
     if psu_id:
         password = (visit.call.state.get("psus", psu_id) or {}).get("password", "")
@@ -184,7 +184,7 @@ _ACTIONS: dict[str, Callable[[Visit, Form], Reply]] = {
 
 
 def _show_mistake(visit: Visit, error: BankError, text: str, field: str, typed: str = "") -> Reply:
-    """It has been counted; the last one has ended the authorisation."""
+    """Show the mistake. It has been counted; if it was the last allowed one, the authorisation has ended."""
     if visit.step != ENDED:
         return _step(visit, text, field=field, error=error, typed=typed)
     visit.note(ending="attempts")
@@ -195,7 +195,7 @@ def _show_mistake(visit: Visit, error: BankError, text: str, field: str, typed: 
 
 
 def _decide(visit: Visit, decision: str) -> Reply:
-    """Takes all steps at once, for tests without a browser."""
+    """Take all steps at once, for tests without a browser."""
     if decision != "approve":
         fail(visit.call, visit.id, visit.authorisation)
         visit.note(ending=decision)
@@ -225,7 +225,7 @@ def _approve(visit: Visit) -> Reply:
 
 
 def _end(visit: Visit, ending: str) -> Reply:
-    """A technical failure shows itself, as a bank's would; the browser goes nowhere by itself."""
+    """End with a technical failure. It is shown on a page, as a bank would do, and the browser is not redirected."""
     fail(visit.call, visit.id, visit.authorisation)
     visit.note(ending=ending)
     return _build_final_page(visit, "failed") if ending == "error" else _leave(visit)
@@ -242,7 +242,10 @@ def _leave(visit: Visit) -> Reply:
 
 
 def _turn_away(call: Call, to: LinkedPage, own: Words, *, at_once: bool) -> Reply:
-    """The account cannot cover the payment. That changes nothing: the first read of the payment rejects it."""
+    """Turn the customer away because the account cannot cover the payment.
+
+    That changes nothing: the first read of the payment rejects it.
+    """
     addresses = {"ok": to.resource.get("redirect_uri"), "nok": to.resource.get("nok_redirect_uri"), "status": "failed"}
     back = return_address(addresses, good=False)
     if back and at_once:
@@ -252,7 +255,7 @@ def _turn_away(call: Call, to: LinkedPage, own: Words, *, at_once: bool) -> Repl
 
 
 def _over(visit: Visit) -> Page:
-    """The link has been used, or is too old."""
+    """Return the page for a link that has been used or has expired."""
     authorisation = visit.authorisation
     if authorisation.get("abandoned"):
         raise status_invalid(visit.family.machine.name, visit.resource_id, visit.resource)
@@ -277,7 +280,10 @@ def _build_final_page(visit: Visit, outcome: str, *, code: str | None = None, er
 
 
 def _ending(authorisation: Mapping[str, Any], outcome: str, code: str | None = None) -> dict[str, Any]:
-    """The values of the last page; `unusable` where the app registered addresses, and none that browsers may go to."""
+    """Return the values of the last page.
+
+    `unusable` is true if the app registered addresses, but a browser may not be sent to any of them.
+    """
     good = authorisation["status"] != "failed"
     return {
         "outcome": outcome,
@@ -291,7 +297,7 @@ def _ending(authorisation: Mapping[str, Any], outcome: str, code: str | None = N
 def _told(
     call: Call, family: Family, resource: Mapping[str, Any], authorisation: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The states, in the words of the interface; `rejected` tells if the resource is known to have been refused."""
+    """Return the states in the words of the interface. `rejected` is true if the resource is known to be rejected."""
     return {
         "status": call.states.word("authorisation", authorisation["status"]) if authorisation else None,
         "state": call.states.word(family.machine.name, resource.get("status", _AUTHORISED)),
@@ -300,7 +306,7 @@ def _told(
 
 
 def _again(visit: Visit) -> Response:
-    """Leads to where the visit now is, with GET: reloading it sends nothing twice."""
+    """Redirect to the current step with GET, so that a reload does not send the form again."""
     return redirect(visit.link, *PRIVATE)
 
 

@@ -1,4 +1,4 @@
-"""The address that the payment user's browser goes to in the end: one that the TPP has registered, and a safe one."""
+"""The address to which the browser returns in the end: one that the TPP has registered and that is safe."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +10,11 @@ from xs2a_sandbox.documents.formats import WEB, is_redirect_uri
 def return_address(
     authorisation: Mapping[str, Any], *, good: bool, code: str | None = None, name: str = "code"
 ) -> str | None:
-    """The TPP-Nok-Redirect-URI for a negative end, else the TPP-Redirect-URI. None: no browser is sent anywhere.
+    """Return the TPP-Nok-Redirect-URI after a failure, otherwise the TPP-Redirect-URI.
 
-    The code is what the app confirms with, under this name or, by OAuth, what it gets a token for.
+    None to send the browser nowhere.
+
+    The app confirms with the code, which has this name, or exchanges it for a token with OAuth.
     """
     registered = authorisation.get("ok") if good else authorisation.get("nok") or authorisation.get("ok")
     url = accept(registered)
@@ -20,17 +22,17 @@ def return_address(
 
 
 def list_registered(authorisation: Mapping[str, Any]) -> tuple[str, ...]:
-    """All addresses that a browser can be sent to."""
+    """Return all addresses to which a browser can be sent."""
     return tuple(url for name in ("ok", "nok") if (url := accept(authorisation.get(name))))
 
 
 def accept(url: str | None) -> str | None:
-    """The address; None where a browser must not be sent there, as a document of the state may say anything."""
+    """Return the address, or None if it is not safe. A document of the state may contain any text."""
     return url if url and is_redirect_uri(url) else None
 
 
 def asking(authorisation: Mapping[str, Any]) -> str | None:
-    """The name of who asks, as far as is known: the host that the browser goes back to."""
+    """Return the name of the app as far as it is known: the host to which the browser returns."""
     url = accept(authorisation.get("ok"))
     if url is None:
         return None
@@ -39,7 +41,7 @@ def asking(authorisation: Mapping[str, Any]) -> str | None:
 
 
 def with_members(url: str, members: Mapping[str, str]) -> str:
-    """The address with more parameters in its query."""
+    """Return the address with more query parameters."""
     if not members:
         return url
     before, hash_sign, fragment = url.partition("#")

@@ -1,4 +1,4 @@
-"""The question to the payment user in words: rows of a label and lines."""
+"""Describes to the payment user what is authorised: rows of a label and lines."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,10 +15,10 @@ from xs2a_sandbox.cassette.evaluation.values import to_text
 
 _FOREVER = "9999"
 _MOST = 20
-"""Entries of a bulk payment that are shown."""
+"""The most entries of a bulk payment that are shown."""
 
 _RIGHTS = (("balances", "balances"), ("entries", "transactions"), (OWNER, "owner_name"))
-"""Rights on accounts, and the texts that say them."""
+"""Rights on accounts, and the names of their texts."""
 _SERVICES = {BULK: "bulk", STANDING: "periodic"}
 _FREQUENCIES = {
     "daily": "daily",
@@ -34,7 +34,7 @@ _FREQUENCIES = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Each line is a text and, smaller, what explains it."""
+    """A labelled row. Each line is a text and an explanation in smaller type."""
 
     label: str
     lines: Sequence[tuple[str, str]]
@@ -42,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """`amount` and `to` stand out where there is one payment; `parts` are the members of a basket."""
+    """`amount` and `to` are emphasised for a single payment; `parts` are the members of a basket."""
 
     title: str
     rows: Sequence[Row]
@@ -58,7 +58,7 @@ def summary_of(call: Call, family: Family, resource: Mapping[str, Any], say: Wor
 
 
 def _own_rows(call: Call, family: Family, resource: Mapping[str, Any]) -> Iterator[Row]:
-    """The rows that the dialect adds; one without a text is left out."""
+    """Yield the rows that the dialect adds. A row with an empty text is left out."""
     if not (authorised := call.authorising.of.get(family.name)) or not authorised.rows:
         return
     scope = call.scope() | {"resource": resource}
@@ -83,7 +83,7 @@ def _summary(call: Call, family: Family, resource: Mapping[str, Any], say: Words
 
 
 def accounts_of(call: Call, ids: Sequence[str], say: Words) -> list[dict[str, str]]:
-    """`number`, and for eyes `name` and `spaced`."""
+    """Return `number`, and for display `name` and `spaced`, of each account."""
     rows = []
     for id in ids:
         account = with_id(id, call.state.get("accounts", id) or {})
@@ -101,7 +101,7 @@ def accounts_of(call: Call, ids: Sequence[str], say: Words) -> list[dict[str, st
 
 
 def _services(call: Call, login: Mapping[str, Any], say: Words) -> Iterator[str]:
-    """What a login is for, in words: those of the dialect's scopes, or the scope itself where they have none."""
+    """Yield the purposes of a login: the texts of the dialect's scopes, or the scope itself if it has no text."""
     for word in (login.get("scope") or "").split():
         name = next((scope.text for scope in call.authorising.scopes_of(word)), None)
         yield say(name) if name else word
@@ -143,7 +143,7 @@ def _payment(call: Call, payment: Mapping[str, Any], say: Words) -> Iterator[Row
 
 
 def _entries(payment: Mapping[str, Any], say: Words) -> Iterator[tuple[str, str]]:
-    """The payments of a bulk, as far as the page shows them."""
+    """Yield the payments of a bulk, as far as the page shows them."""
     several = payment["parts"] if payment.get("kind") == BULK else []
     for position, part in enumerate(several):
         if position == _MOST:
@@ -154,7 +154,7 @@ def _entries(payment: Mapping[str, Any], say: Words) -> Iterator[tuple[str, str]
 
 
 def _only_part(payment: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is paid, where it is one payment."""
+    """Return the only part of a single payment."""
     parts = payment.get("parts") or ()
     return parts[0] if parts and payment.get("kind") != BULK else {}
 

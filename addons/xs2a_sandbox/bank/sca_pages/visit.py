@@ -1,4 +1,4 @@
-"""One visit of the payment user to our pages: what the link names, which authorisation it is, which step comes next."""
+"""One visit of the payment user: the resource of the link, the authorisation, and the next step."""
 
 import secrets
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ Form = Mapping[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Reads the state anew whenever it is asked. `link` is the query that leads here again, `words` are the bank's."""
+    """Reads the state again at every access. `link` is the query that leads back here, `words` are the bank's texts."""
 
     call: Call
     family: Family
@@ -76,7 +76,7 @@ class Visit:
 
     @property
     def steps(self) -> list[str]:
-        """The steps that come, or have been. Before somebody logs in it is supposed to be the first who may sign."""
+        """All steps, done or not. Before the login the first possible signer is assumed."""
         psu = self.authorisation.get("psuId") or next(iter(self.customers), None)
         several = len(methods_of(self.call, {"psuId": psu})) > 1
         is_later = self._is_open_consent and lets_choose(self.resource) and not self.authorisation.get("signed_in")
@@ -85,12 +85,12 @@ class Visit:
 
     @property
     def may_choose(self) -> bool:
-        """Tells if the customer chooses accounts: what a consent covers is settled once somebody has signed."""
+        """Whether the customer can choose accounts. After the first signature the accounts of a consent are fixed."""
         return (self._is_open_consent or self.lacks_payer) and len(self.offered) > 1
 
     @property
     def lacks_payer(self) -> bool:
-        """Tells if it is a payment whose customer chooses the account that pays."""
+        """Whether the customer has to choose the account that pays for this payment."""
         return lacks_payer(self.family, self.resource)
 
     @property
@@ -99,9 +99,9 @@ class Visit:
 
     @property
     def offered(self) -> list[str]:
-        """The accounts that a consent may cover; where it names none, those of the customer who has logged in.
+        """The accounts that a consent may cover; if it names none, those of the logged-in customer.
 
-        Of a payment the accounts that may pay it.
+        For a payment, the accounts that may pay it.
         """
         resource, psu = self.resource, self.authorisation.get("psuId")
         if self.lacks_payer:
@@ -111,7 +111,7 @@ class Visit:
         return list(resource["accounts"])
 
     def with_accounts(self, ids: list[str]) -> Document:
-        """The consent for just these accounts, or the payment from the first of them."""
+        """Return the consent limited to these accounts, or the payment from the first of them."""
         if self.family.name in ("payment", "mandate"):
             return with_payer(self.resource, ids[0])
         payers = {id: card["account"] for id, card in self.call.state.all("cards").items()}
@@ -123,7 +123,7 @@ class Visit:
 
     @property
     def customers(self) -> list[str]:
-        """The customers who may sign and have not; the one whom the app has named comes first."""
+        """The customers who may sign and have not; the one named by the app comes first."""
         everybody = holders(self.call, self.family, self.resource)
         left = [psu for psu in everybody if psu not in self.signed] or everybody
         return sorted(left, key=lambda psu: psu != self.authorisation.get("psuId"))
@@ -131,7 +131,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class LinkedPage:
-    """The page that a link leads to; `link` is the query that leads there again."""
+    """The page that a link leads to. `link` is the query that leads there again."""
 
     family: Family
     id: str
@@ -140,12 +140,12 @@ class LinkedPage:
 
     @property
     def unfunded(self) -> bool:
-        """Tells if there is nothing to authorise because the money does not suffice."""
+        """Whether there is nothing to authorise because the account has too little money."""
         return bool(self.resource.get("unfunded")) and self.resource["status"] in ("RCVD", "RJCT")
 
 
 def destination(call: Call) -> LinkedPage:
-    """Raises BankError."""
+    """Return the page of the request's path and query. Raises BankError."""
     pages = [(name, page) for name, one in call.authorising.of.items() if (page := one.page)]
     found = next(((FAMILIES[name], page) for name, page in pages if page.path == call.segments[1:]), None)
     if found is None:
@@ -154,7 +154,7 @@ def destination(call: Call) -> LinkedPage:
     for parameter in parameters:
         if not call.query.get(parameter):
             raise BankError("format-error", expected=f"the link is not complete: it lacks {parameter}")
-    # The wishes of an app, and where it wants the browser back, do not come with a browser.
+    # The browser does not repeat the app's headers, such as preferences and redirect addresses.
     spoken = call.request.headers.get("accept-language")
     call.request = replace(call.request, headers=Headers([("Accept-Language", spoken)] if spoken else []))
     call.options = {"sca": REDIRECT}
@@ -164,7 +164,7 @@ def destination(call: Call) -> LinkedPage:
 
 
 def _find(call: Call, family: Family, named: Mapping[str, str]) -> tuple[str, Document]:
-    """The resource with this id whose members are these, and its id as it is kept. Raises BankError."""
+    """Return the kept id and the resource with this id and these members. Raises BankError."""
     id = as_kept(named[ID])
     resource = find_consent(call, named[ID])[1] if family.name == "consent" else call.state.get(family.collection, id)
     members = ((word, value) for word, value in named.items() if word != ID)
@@ -174,7 +174,7 @@ def _find(call: Call, family: Family, named: Mapping[str, str]) -> tuple[str, Do
 
 
 def arrive(call: Call, to: LinkedPage, form: Form, own: Words) -> Visit:
-    """Raises BankError."""
+    """Return the visit that the request starts or continues. Raises BankError."""
     if "authorisation" in form:
         id = _of_form(call, to.family, to.resource, form["authorisation"][0], form.get("nonce", [""])[0])
     else:
@@ -188,13 +188,13 @@ def arrive(call: Call, to: LinkedPage, form: Form, own: Words) -> Visit:
 
 
 def check_open(call: Call, family: Family, id: str, resource: Document) -> None:
-    """Raises BankError where there is nothing left for the payment user to decide."""
+    """Check that the payment user can still decide something. Raises BankError."""
     if not _is_valid(call, family, resource):
         check_signable(call, family, id, resource)
 
 
 def read_form(call: Call) -> Form:
-    """The fields of a form that was sent; none where the link was only opened. Raises BankError."""
+    """Return the fields of the submitted form, or nothing if the link was only opened. Raises BankError."""
     if call.request.method != "POST":
         return {}
     try:
@@ -207,7 +207,10 @@ def read_form(call: Call) -> Form:
 
 
 def _authorisation(call: Call, family: Family, id: str, resource: Document) -> str:
-    """The newest that waits for the customer; a new one where there is none yet, or somebody else has yet to sign."""
+    """Return the newest authorisation that waits for the customer.
+
+    A new one if there is none or another signer is missing.
+    """
     listed: list[tuple[str, Document]] = [
         (listed_id, call.state.get(AUTHORISATIONS, listed_id) or {}) for listed_id in resource.get(family.listed, ())
     ]
@@ -235,7 +238,7 @@ def _of_form(call: Call, family: Family, resource: Document, id: str, nonce: str
 
 
 def _is_valid(call: Call, family: Family, resource: Document) -> bool:
-    """A consent that is valid without anybody's signature: the page works, and changes nothing."""
+    """Return whether the consent is valid without a signature. Its page works, but changes nothing."""
     valid = family.name == "consent" and status_of(resource) == "authorised"
     return valid and not resource.get(family.signed)
 

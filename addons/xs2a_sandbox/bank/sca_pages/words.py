@@ -1,4 +1,4 @@
-"""The texts of a page in the language of its reader, as its bank says them."""
+"""The texts of a page in the language of its reader."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from xs2a_sandbox.http.media_type import wishes
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """`name` is the bank's, `colours` are those that it says itself."""
+    """`name` is the name of the bank; `colours` are those that its dialect sets."""
 
     language: str
     name: str
@@ -21,7 +21,7 @@ class Words:
     colours: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __call__(self, key: str, **values: Any) -> str:
-        """The text of that name with the values filled in; it is HTML where one of them is."""
+        """Return the text with the values filled in. The result is HTML if a value is HTML."""
         text = self.texts[key]
         html = next((type(value) for value in values.values() if hasattr(value, "__html__")), None)
         written: str = html.escape(text) if html else text
@@ -43,7 +43,7 @@ class Words:
 
 
 def words(own: ScaPages = ScaPages(), accept_language: str | None = None) -> Words:  # noqa: B008
-    """The words that a bank has for a browser; `own` is what its dialect says otherwise than is bundled."""
+    """Return the texts for a browser. `own` contains what the dialect defines differently from the bundled texts."""
     pages = own.over(bundled_pages())
     offered = own.languages or tuple(dict.fromkeys((DEFAULT, *pages.texts)))
     language = choose_language(accept_language or "", offered)
@@ -54,7 +54,7 @@ def words(own: ScaPages = ScaPages(), accept_language: str | None = None) -> Wor
 
 
 def choose_language(header: str, offered: Sequence[str]) -> str:
-    """The language of those offered that a browser likes best: its own tag, else its language in whatever country."""
+    """Return the offered language that the browser prefers; its own tag, or else its language in any country."""
     for tag in wishes(header):
         for near in (tag, tag.partition("-")[0]):
             for language in offered:

@@ -1,5 +1,5 @@
-"""A bank's interface, put together from the files of a dialect, what it extends, quirks, and the user's own cassettes.
+"""A bank's interface, merged from the files of a dialect, the dialect it extends, quirks, and the user's cassettes.
 
-`layer_files` reads them, `layers` makes it and checks it as one (`references` the names in it, `error_table` its
-errors, `overlap` which rules are in each other's way), `foundation` takes what a dialect extends and changes it.
+`layer_files` reads the files. `layers` merges and checks them (`references` checks the names, `error_table` the errors,
+`overlap` rules that conflict). `foundation` reads the dialect that is extended, and changes it.
 """

@@ -1,4 +1,4 @@
-"""The section `authorisation`: how customers decide, what about, on which pages, and where OAuth begins."""
+"""The section `authorisation`: how customers decide, about what, on which pages, and where OAuth starts."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,11 +18,11 @@ SECTION = "authorisation"
 ON_PAGES = ("redirect", "oauth")
 """The approaches that send the customer to the bank's pages."""
 ID = "id"
-"""The word of a page's address that stands for the id of what is authorised."""
+"""The placeholder in a page's address for the id of the authorised resource."""
 
 _STRUCTURE = frozenset({"of", "code", "scopes", "endpoint"})
 _OF_FAMILY = frozenset({"page", "rows"})
-"""Keys that are no options; those of a family beside its options."""
+"""Keys that are not options. `_OF_FAMILY` are the further keys of a family."""
 _NAME = r"[\w.~-]+"
 _ADDRESS = re.compile(rf"({_NAME}(?:/{_NAME})*)\?(.+)", re.ASCII)
 _PARAMETER = re.compile(rf"({_NAME})=\{{(\w+)\}}", re.ASCII)
@@ -30,27 +30,27 @@ _PARAMETER = re.compile(rf"({_NAME})=\{{(\w+)\}}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class PageAddress:
-    """A page below `/sca/`: the segments of its path, and by parameter of its query the member that fills it."""
+    """A page below `/sca/`: the segments of its path, and the member that supplies each query parameter."""
 
     path: tuple[str, ...]
     parameters: Mapping[str, str]
 
     @classmethod
     def parse(cls, text: str) -> "PageAddress":
-        """Raises ValueError, with what is wrong."""
+        """Parse an address such as `consents?consent_id={id}`. Raises ValueError with the mistake."""
         address = _ADDRESS.fullmatch(text)
         pairs = [_PARAMETER.fullmatch(part) for part in address[2].split("&")] if address else []
         if address is None or None in pairs:
             raise ValueError("a page's address is a path and parameters, such as consents?consent_id={id}")
         parameters = [(pair[1], pair[2]) for pair in pairs if pair]
         if len(dict(parameters)) != len(parameters):
-            raise ValueError("a parameter is there twice")
+            raise ValueError("a parameter is given twice")
         if [word for _, word in parameters].count(ID) != 1:
             raise ValueError("one parameter must hold {id}, the id of what is authorised")
         return cls(tuple(address[1].split("/")), dict(parameters))
 
     def fill(self, id: str, resource: Mapping[str, Any]) -> str:
-        """The address for this resource, relative to `/sca/`."""
+        """Return the address for this resource, relative to `/sca/`."""
         values = {**{word: to_text(resource.get(word)) for word in self.parameters.values()}, ID: id}
         query = "&".join(f"{name}={quote(values[word], safe='')}" for name, word in self.parameters.items())
         return f"{'/'.join(self.path)}?{query}"
@@ -58,7 +58,7 @@ class PageAddress:
 
 @dataclass(frozen=True, slots=True)
 class Authorisable:
-    """How one family is authorised. `rows` are labels and texts that its page shows beside its own."""
+    """How one family is authorised. `rows` are labels and texts that its page shows next to its own."""
 
     options: Mapping[str, Any]
     page: PageAddress | None = None
@@ -67,9 +67,9 @@ class Authorisable:
 
 @dataclass(frozen=True, slots=True)
 class ScopeOfTokens:
-    """What a token with the scope is for: paths with one of these segments. `text` names what a login's page calls it.
+    """What tokens with the scope may access: paths that contain one of these segments.
 
-    The name of the scope may end in `*`, and stands then for all that begin so.
+    `text` is the scope's name on the login page. The name of the scope may end in `*`, which matches every ending.
     """
 
     name: str
@@ -82,9 +82,11 @@ class ScopeOfTokens:
 
 @dataclass(frozen=True, slots=True)
 class OAuthEndpoint:
-    """The authorisation endpoint of OAuth. `finds` are, by family, expressions for the id of what is authorised.
+    """The authorisation endpoint of OAuth.
 
-    A request for scopes of `login` alone asks for no more than a login.
+    `finds` maps a family to an expression for the id of the authorised resource.
+
+    A request that asks only for scopes in `login` is only a login.
     """
 
     path: tuple[str, ...]
@@ -97,8 +99,9 @@ class OAuthEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class Authorisation:
-    """The section, of all layers. What `of` does not name cannot be authorised; `code` is the name of what is brought
-    back after a redirect that has to be confirmed.
+    """The section of all layers. Families missing in `of` cannot be authorised.
+
+    `code` is the name of the query parameter that comes back with a redirect and has to be confirmed.
     """
 
     of: Mapping[str, Authorisable] = field(default_factory=dict)
@@ -110,19 +113,19 @@ class Authorisation:
         return self.of[family].options if family in self.of else {}
 
     def scopes_of(self, text: str) -> Iterator[ScopeOfTokens]:
-        """The scopes that a text of several words names."""
+        """Return the scopes named in a text of several words."""
         words = text.split()
         return (scope for scope in self.scopes if any(map(scope.is_meant, words)))
 
 
 def read(sections: Sections) -> tuple[Authorisation, list[Problem]]:
-    """The section as all layers say it, and what is wrong with it."""
+    """Return the section merged from all layers, and the problems found in it."""
     reader = _Reader(sections)
     return reader.authorisation(sections.get(SECTION)), reader.problems
 
 
 class _Reader:
-    """Compiles the section, noting problems as it goes."""
+    """Compiles the section and collects problems."""
 
     def __init__(self, sections: Sections) -> None:
         self.problems: list[Problem] = []
@@ -179,7 +182,7 @@ class _Reader:
         )
 
     def _check_paths(self, families: Mapping[str, Authorisable], endpoint: OAuthEndpoint | None) -> None:
-        """Finds two pages with one path: nobody could tell them apart."""
+        """Report pages that share a path, because requests for them could not be told apart."""
         first: dict[tuple[str, ...], str] = {endpoint.path: "the authorisation endpoint"} if endpoint else {}
         for name, family in families.items():
             if family.page and (other := first.setdefault(family.page.path, name)) != name:

@@ -1,4 +1,4 @@
-"""Rules for what operations do, whatever these are called: each becomes a rule for every operation that does it."""
+"""Expands rules that match operations by what they do, whatever their names are: one rule for each such operation."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -9,9 +9,11 @@ from xs2a_sandbox.errors import Problem
 
 
 def for_each(rule: Rule, operations: Mapping[str, Operation]) -> Iterator[Rule]:
-    """The rule for each operation that does what it is about; itself, if it is about no deed.
+    """Yield a copy of the rule for each operation that does what it matches.
 
-    The first has its examples, which name paths of their own.
+    A rule that does not use `does` is yielded itself.
+
+    Only the first copy keeps the examples, because they name paths of their own.
     """
     if not rule.does:
         yield rule
@@ -24,7 +26,7 @@ def for_each(rule: Rule, operations: Mapping[str, Operation]) -> Iterator[Rule]:
 
 
 def check(rules: Iterable[Rule], operations: Mapping[str, Operation]) -> Iterator[Problem]:
-    """Finds rules about what no operation does."""
+    """Yield a problem for each rule whose `does` matches no operation."""
     for rule in rules:
         if rule.does and not any(True for _ in for_each(rule, operations)):
             acts = sorted({str(operation.does) for operation in operations.values() if operation.does})

@@ -1,4 +1,4 @@
-"""The table of errors: who raises which, and what a dialect has to say."""
+"""The table of errors: which operations and rules raise each error, and which errors a dialect must define."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -18,19 +18,19 @@ ENGINE_ERRORS = frozenset(
     "format-error headers-too-large internal media-type method-not-offered not-recorded path-unknown "
     "recording-failed sequence-exhausted session-invalid target-too-long timeout".split()
 )
-"""Errors that the engine itself raises, and what bundled cases say of any bank."""
+"""Errors that the engine itself raises, and errors that bundled cases use for every bank."""
 
 CHECK_ERRORS = frozenset(
     "access-exceeded access-missing certificate-blocked certificate-expired certificate-invalid certificate-missing "
     "certificate-revoked digest-wrong role-invalid sessions-not-supported signature-invalid signature-missing "
     "token-expired token-invalid token-key-wrong token-proof-invalid token-unknown token-unproven".split()
 )
-"""Errors of the setting `checks`: a dialect that does not say them says them as the bundled one."""
+"""Errors of the setting `checks`. A dialect that does not define them uses those of the bundled dialect."""
 
 
 @cache
 def default_errors() -> Mapping[str, ErrorAnswer]:
-    """The errors as the bundled dialect says them: what another one does not say itself."""
+    """Return the errors of the bundled dialect, the default for errors that a dialect does not define."""
     file = bundled("cassettes") / "xs2a-1.84" / "errors.yaml"
     problems: list[Problem] = []
     cassette = reader.parse(yaml_reader.read(file), Schemas([bundled("schemas")]), problems)
@@ -46,7 +46,7 @@ def check(
     handlers: Mapping[str, Handler],
     gone: Mapping[str, SourcePlace],
 ) -> Iterator[Problem]:
-    """The problems with the cassettes' own table of errors: what handlers raise and it lacks, and names of nothing."""
+    """Yield problems with the error table: errors that handlers raise and the table lacks, and unknown names."""
     raised = set(ENGINE_ERRORS | CHECK_ERRORS)
     raisers: dict[str, dict[str, None]] = {}
     everybody: list[Operation | Rule] = [*operations.values(), *rules]
@@ -64,7 +64,7 @@ def check(
                 yield by.origin.problem("incomplete", text, at)
     for taken, names in raisers.items():
         who = f"{', '.join(names)} raise" if len(names) > 1 else f"{next(iter(names))} raises"
-        yield gone[taken].problem("extends", f"this takes out the error {taken}, which {who}")
+        yield gone[taken].problem("extends", f"this removes the error {taken}, which {who}")
     elsewhere = frozenset().union(*(handler.errors for handler in handlers.values()))
     for error in errors.values():
         if error.name not in raised | elsewhere and (hint := did_you_mean(error.name, raised - errors.keys())):
@@ -78,7 +78,7 @@ def check(
 def _find_raising(
     by: Operation | Rule, handlers: Mapping[str, Handler]
 ) -> Iterator[tuple[Pointer, str, frozenset[str]]]:
-    """The handler and the actions, each with its place and what it raises."""
+    """Yield the place, the name and the possible errors of the handler and of each action."""
     if own := handlers.get(by.behaviour.handler or ""):
         yield ("handler",), own.name, own.with_options(by.behaviour.options or {}).raises
     for number, effect in enumerate(by.behaviour.effects):

@@ -1,4 +1,4 @@
-"""A dialect that is made of another: what it takes out of it, and what it changes of it."""
+"""A dialect that extends another one: what it removes from the other, and what it changes in it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,12 +15,15 @@ from xs2a_sandbox.errors import Problem
 _SECTIONS = {"operations": "operation", "rules": "rule", "errors": "error", "options": "handler"}
 
 type Read = Callable[[Path, Callable[[Document], Document]], list[Cassette]]
-"""Reads the cassettes of a folder, each document as something makes it first."""
+"""Reads the cassettes of a folder. The given function may change each document first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Foundation:
-    """The dialects below another, lowest first, with their folders; `gone` is what is taken out of them, and where."""
+    """The dialects below another, lowest first, with their folders.
+
+    `gone` maps each removed entry to the place that says so.
+    """
 
     folders: tuple[Path, ...] = ()
     layers: tuple[tuple[Cassette, ...], ...] = ()
@@ -28,7 +31,7 @@ class Foundation:
 
 
 def foundation(dialect: Sequence[Cassette], folder: Path, read: Read, problems: list[Problem]) -> Foundation:
-    """The dialects that one in `folder` is made of. Every mistake goes to `problems`."""
+    """Read the dialects that the one in `folder` extends. Problems are added to `problems`."""
     folders: list[Path] = []
     layers: list[tuple[Cassette, ...]] = []
     notes: list[_Notes] = []
@@ -54,7 +57,10 @@ def foundation(dialect: Sequence[Cassette], folder: Path, read: Read, problems: 
 
 
 def _extensions(dialect: Sequence[Cassette], problems: list[Problem]) -> list[Extension]:
-    """The extensions of its files: all of one dialect, and no two of one entry, or the order of files would decide."""
+    """Return the extensions of the dialect's files.
+
+    All must extend the same dialect, and no two may change the same entry, because the order of files would decide.
+    """
     extensions = [cassette.extends for cassette in dialect if cassette.extends]
     first: dict[tuple[str, str], Extension] = {}
     for other in extensions:
@@ -70,7 +76,7 @@ def _extensions(dialect: Sequence[Cassette], problems: list[Problem]) -> list[Ex
 
 
 def _folder(name: str, above: Path) -> Path | None:
-    """The dialect beside the one that extends it, else the bundled one."""
+    """Return the folder of the dialect next to the one that extends it, or of the bundled dialect."""
     if name in (*NO_DIALECTS, ".", "..") or "/" in name:
         return None
     places = (folder / name for folder in (above.parent, bundled("cassettes")))
@@ -95,7 +101,10 @@ def _ids(cassettes: Sequence[Cassette]) -> set[str]:
 
 @dataclass(slots=True)
 class _Notes:
-    """The entries that an extension finds below it, by section and name, and those whose examples are its own."""
+    """The entries that an extension has found below it, by section and name.
+
+    `exemplified` are those to which it gives new examples.
+    """
 
     by: Extension
     seen: set[tuple[str, str]] = field(default_factory=set)
@@ -104,7 +113,7 @@ class _Notes:
 
 @dataclass(frozen=True, slots=True)
 class _Changed(Document):
-    """A document with an extension's changes in it, whose mistakes are told where they stand."""
+    """A document changed by an extension. Problems in changed parts are reported at the extension's lines."""
 
     under: Document
     by: Extension
@@ -119,7 +128,7 @@ class _Changed(Document):
 
 
 def _change(document: Document, notes: Sequence[_Notes]) -> Document:
-    """The document as the extensions have it, of which the first one is the highest."""
+    """Apply the extensions to the document. The first extension is the highest."""
     for note in reversed(notes):
         document = _apply_extension(document, note)
     return document
@@ -156,7 +165,7 @@ def _apply_extension(document: Document, notes: _Notes) -> Document:
 
 
 def _find_idle(notes: _Notes) -> Iterator[Problem]:
-    """The problems with names that the dialect below does not have."""
+    """Yield a problem for each name in the extension that the dialect below does not have."""
     extension, seen = notes.by, notes.seen
     mentions: list[tuple[str, str, Pointer, set[str]]]
     mentions = [
@@ -172,7 +181,10 @@ def _find_idle(notes: _Notes) -> Iterator[Problem]:
 
 
 def _without(cassette: Cassette, left_out: set[str], notes: Sequence[_Notes]) -> Cassette:
-    """The cassette without these; examples are those of `notes`, as what others show may be otherwise now."""
+    """Return the cassette without these entries.
+
+    Only examples from `notes` remain, because the others may be wrong now.
+    """
     exemplified = {entry for note in notes for entry in note.exemplified}
     operations = (operation for operation in cassette.operations if operation.id not in left_out)
     rules = (rule for rule in cassette.rules if rule.id not in left_out)

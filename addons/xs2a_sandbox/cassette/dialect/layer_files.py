@@ -1,4 +1,4 @@
-"""The files of layers, read into cassettes."""
+"""Reads the files of layers into cassettes."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,13 +10,13 @@ from xs2a_sandbox.documents.yaml_reader import Document
 from xs2a_sandbox.errors import Problem, Unreadable
 
 TESTDATA = "testdata.yaml"
-"""The file in a dialect's folder that is none of its cassettes: its test data."""
+"""The test data in a dialect's folder. This file is not a cassette."""
 
 type Layer = Sequence[Path | Cassette]
 
 
 def cassettes(layers: Sequence[Layer], schemas: Schemas) -> list[list[Cassette]]:
-    """Each layer read once, for several interfaces. Raises Unreadable for what is wrong with a cassette by itself."""
+    """Read each layer once, for use in several interfaces. Raises Unreadable if a cassette is invalid on its own."""
     problems: list[Problem] = []
     parsed = read_layers(layers, schemas, problems)
     if problems:
@@ -42,7 +42,7 @@ def read_path(
     if isinstance(path, Cassette):
         return [path]
     if path.is_dir():
-        # What a link leads to nowhere is some editor's lock; anything else that is no file is told.
+        # A broken symbolic link is an editor's lock file; report everything else that is not a file.
         yaml_files = [file for file in path.rglob("*") if file.suffix in (".yaml", ".yml")]
         if is_dialect:
             yaml_files = [file for file in yaml_files if file != path / TESTDATA]

@@ -1,4 +1,4 @@
-"""The bank's interface: cassettes in layers, put together and checked as one."""
+"""The bank's interface: layers of cassettes, merged and checked together."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,15 +49,17 @@ _NEEDS_ALL = ("unknown-operation", "unknown-error", "unknown-shape", "behaviour"
 
 @dataclass(frozen=True, slots=True)
 class Layered:
-    """A rule, and the layer it stands in; later layers win."""
+    """A rule and the number of its layer. Later layers win."""
 
     rule: Rule
     layer: int
 
     def rank(self, operations: Mapping[str, Operation], beginnings: Collection[str]) -> Rank:
-        """Greater wins: layer, priority, how literal the path is, how much is asked of the request.
+        """Return the rank of the rule; the greater rank wins.
 
-        A path that is matched as a whole is more literal than any that may stand behind a prefix; those of operations
+        It compares, in this order: layer, priority, how literal the path is, how many conditions the request must meet.
+
+        A path that is matched as a whole is more literal than a path that may follow a prefix. Paths of operations
         begin with one of `beginnings`.
         """
         pattern = self.rule.pattern or operations[self.rule.operation or ""].pattern
@@ -67,14 +69,13 @@ class Layered:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """Everything the cassettes say. `rules` are in order: the first that fits a request answers it.
+    """The merged cassettes. `rules` are sorted: the first one that fits a request answers it.
 
-    `layers` are the numbers of the layers that rules and operations stand in, by id; a higher one wins, and that of the
-    dialect is 0. `tapes` says of derived files what they were derived from. `silent` are the ids of the dialect's
-    operations and rules where recorded rules answer for a bank that has not been seen to speak it: then it answers
-    nothing. `dialect` is its name.
-    `replaced` are recorded rules that never answer, with the rules of later layers that do, and otherwise. `foundation`
-    are the folders of the dialects that the dialect extends, lowest first.
+    `layers` gives the layer number of each rule and operation by id; a higher number wins, and the dialect is 0.
+    `tapes` says of derived files what they were derived from. `silent` are ids of the dialect's operations and rules
+    that do not answer, because recorded rules stand for a bank that has not been seen to speak the dialect. `dialect`
+    is its name. `replaced` are recorded rules that never answer, each with the rule of a later layer that answers
+    instead, and differently. `foundation` are the folders of the dialects that the dialect extends, lowest first.
     """
 
     operations: Mapping[str, Operation]
@@ -89,26 +90,26 @@ class Interface:
     replaced: tuple[tuple[Rule, Rule], ...] = ()
     foundation: tuple[Path, ...] = ()
     quirks: tuple[str, ...] = ()
-    """Their names, in the order of their layers."""
+    """The names of the quirks, in the order of their layers."""
     sca_pages: ScaPages = field(default_factory=ScaPages)
     varies_by_request_id: bool = True
-    """False where no answer depends on which X-Request-ID a request has, but for its echo."""
+    """False if no response depends on the X-Request-ID of the request, except for its echo."""
     signatures: SignatureRules = field(default_factory=SignatureRules)
     inputs: Mapping[str, Source] = field(default_factory=dict)
-    """Where requests of the dialect have what handlers take."""
+    """The place of each handler input in the dialect's requests."""
     shapes: Mapping[str, CompiledShape] = field(default_factory=dict)
     unused: tuple[Problem, ...] = ()
-    """What is named for all operations and nothing uses, which only `lint` reports."""
+    """Entries that are defined for all operations but used by none. Only `lint` reports them."""
     lets: Mapping[str, Any] = field(default_factory=dict)
-    """The values that it names for all operations and rules, compiled."""
+    """The compiled values that the dialect names for all operations and rules."""
     things: Things = field(default_factory=Things)
     states: StateWords = field(default_factory=StateWords)
     authorisation: Authorisation = field(default_factory=Authorisation)
     sections: Sections = field(default_factory=Sections)
-    """As they were written; what they say is compiled."""
+    """The sections as they were written, before they are compiled."""
 
     def entry(self, id: str) -> Operation | Rule | None:
-        """The rule or operation that X-Sandbox-Rule names."""
+        """Return the rule or operation with this id, as in X-Sandbox-Rule."""
         return next((rule for rule in self.rules if rule.id == id), None) or self.operations.get(id)
 
 
@@ -119,7 +120,9 @@ def read(
     *,
     bank: bool = False,
 ) -> Interface:
-    """Each layer is some directories, files, or cassettes read before; `bank` tells of a real one for `bank: true`.
+    """Read and merge layers. A layer is a list of directories, files, or cassettes read before.
+
+    `bank` says whether there is a real bank, which rules with `bank: true` need.
 
     Raises Unreadable, with every problem of every file.
     """
@@ -136,7 +139,7 @@ def check(
     *,
     bank: bool = False,
 ) -> tuple[Interface | None, list[Problem]]:
-    """The interface as far as it can be read, and every problem of every file."""
+    """Return the interface, or None if it cannot be built, and every problem of every file."""
     problems: list[Problem] = []
     parsed = read_layers(layers, schemas, problems)
     below = _foundation(layers, parsed, schemas, problems)
@@ -156,7 +159,7 @@ def check(
         *shapes.check_every(cassettes, templates),
     ]
     named = lets.compile_lets(merge.sections, problems)
-    # What a file that cannot be read defines is not known, so nothing that it may define is called missing.
+    # The definitions in an unreadable file are unknown, so do not report names as missing that it may define.
     problems += dangling if is_readable else [p for p in dangling if p.code not in _NEEDS_ALL]
     if not is_readable:
         return None, problems
@@ -166,7 +169,7 @@ def check(
     problems += clashes([[o for cassette in layer for o in cassette.operations] for layer in parsed])
     if merge.every_error is None:
         first = next((c.file for layer in parsed for c in layer), Path("cassettes"))
-        text = "the cassettes do not define every_error, the body that errors are said in"
+        text = "the cassettes do not define every_error, the body of errors"
         problems.append(Problem(first, 1, 1, "incomplete", text))
     operations = merge.operations
     owned = [r for r in merge.laid if not r.rule.operation or r.rule.operation in operations]
@@ -179,7 +182,7 @@ def check(
     tapes = {cassette.file: cassette.recorded for layer in parsed for cassette in layer if cassette.recorded}
     dialect = next((folder_of(path).name for layer in layers for path in layer), "")
     interface = Interface(
-        # Of operations with one path the index takes the first: that of the later layer.
+        # If two operations share a path, the index takes the first one, which must be that of the later layer.
         operations={id: operations[id] for id in sorted(operations, key=lambda id: -merge.heights[id])},
         rules=tuple(rule for rule, _ in ranked),
         errors=merge.all_errors,
@@ -208,15 +211,15 @@ def check(
 
 
 class _Merge:
-    """Everything that the layers say so far, each laid over those before it."""
+    """Merges layers one by one, each over those before it."""
 
     def __init__(self, handlers: Mapping[str, Handler]) -> None:
         self.operations: dict[str, Operation] = {}
         self.heights: dict[str, int] = {}
-        """By operation: the number of its layer."""
+        """The layer number of each operation."""
         self.rules: dict[str, Layered] = {}
         self.laid: list[Layered] = []
-        """When all layers are laid: the rules, each for one operation or path."""
+        """The rules, each for one operation or path. It is filled when all layers have been added."""
         self.errors: dict[str, ErrorAnswer] = {}
         self.replaced: list[tuple[Rule, Rule]] = []
         self.every_answer = ResponseTemplate()
@@ -225,15 +228,15 @@ class _Merge:
         self.sections = Sections()
         self.inputs: Mapping[str, Source] = {}
         self.own_sections: set[str] = set()
-        """Those that are not of quirks alone."""
+        """The sections that a layer other than a quirk defines."""
         self.mistaken: list[Problem] = []
-        """The problems with options that layers give handlers."""
+        """The problems with options that layers give to handlers."""
         self._every_request = Requirement()
         self._checks: dict[str, tuple[Requirement, ...]] = {}
         self._handlers = handlers
 
     def lay(self, layer: Sequence[Cassette], number: int) -> list[Problem]:
-        """Puts one more on top, and returns the problems with what it says twice."""
+        """Add a layer on top. Returns the problems with duplicates in it."""
         problems: list[Problem] = []
         both: list[Operation | Rule] = []
         for cassette in layer:
@@ -244,7 +247,7 @@ class _Merge:
         for cassette in given:
             self._give_options(cassette)
             entries = {id: quirks.below_options(entry, cassette.options) for id, entry in entries.items()}
-        # What is said of one operation counts more than what is said of all, in whichever file of the layer.
+        # Options for one operation override options for all, whichever file of the layer they are in.
         for cassette in given:
             for id in cassette.operation_options.keys() & self.operations.keys():
                 self.operations[id] = quirks.with_own_options(self.operations[id], cassette.operation_options[id])
@@ -271,13 +274,19 @@ class _Merge:
         return problems
 
     def _give_options(self, cassette: Cassette) -> None:
-        """Tells the handlers of the layers below; in its own layer what an entry says itself counts."""
+        """Pass the options on to the handlers of the layers below.
+
+        In the same layer, the options of an entry itself win.
+        """
         if options := cassette.options:
             self.operations = {id: quirks.with_options(entry, options) for id, entry in self.operations.items()}
             self.rules = {id: replace(r, rule=quirks.with_options(r.rule, options)) for id, r in self.rules.items()}
 
     def _takes_options(self, cassette: Cassette, entries: Mapping[str, Operation | Rule]) -> bool:
-        """Notes the mistakes in options for operations of the layers below and of its own."""
+        """Record the mistakes in options for operations of the layers below and of this layer.
+
+        Return whether there are none.
+        """
         own = {id: entry for id, entry in entries.items() if isinstance(entry, Operation)}
         operations = {**self.operations, **own}
         mistaken = [
@@ -297,11 +306,11 @@ class _Merge:
 
     @property
     def all_errors(self) -> dict[str, ErrorAnswer]:
-        """The errors of the layers, and those that none of them says as the bundled dialect says them."""
+        """Return the errors of the layers, completed with those of the bundled dialect."""
         return {**error_table.default_errors(), **self.errors}
 
     def finish(self, quirks_on: Sequence[Cassette]) -> None:
-        """Has every operation require what all do, and takes out rules of quirks for what no operation does."""
+        """Add the common requirements to every operation, and remove rules of quirks that match no operation."""
         self.operations = {
             id: operation
             if operation.is_for_browsers
@@ -323,14 +332,14 @@ class _Merge:
             self.laid += (replace(layered, rule=rule) for rule in doers.for_each(layered.rule, self.operations))
 
     def _with_act(self, operation: Operation) -> Operation:
-        """The operation, which does what its handler does if it says nothing else."""
+        """Return the operation. If it does not say what it does, that is taken from its handler."""
         own = self._handlers.get(operation.behaviour.handler or "")
         if operation.does or own is None:
             return operation
         return replace(operation, does=own.act(operation.behaviour.options or {}))
 
     def bind(self) -> list[Problem]:
-        """Tells operations and rules where the dialect's requests have what their handlers take."""
+        """Give each operation and rule the places of its handler's inputs in the dialect's requests."""
         problems: list[Problem] = []
         self.inputs = request.read(self.sections, self._handlers, problems)
         self.operations = {id: request.bind(operation, None, self.inputs) for id, operation in self.operations.items()}
@@ -349,7 +358,7 @@ def _find_dangling(
     below: Foundation,
     quirks_on: Sequence[Cassette],
 ) -> Iterator[Problem]:
-    """The problems with names of something that is not there, or not as it is used."""
+    """Yield the problems with names that do not exist or are used in a wrong way."""
     operations, rules = merge.operations, [layered.rule for layered in merge.laid]
     yield from references.check(operations, rules, merge.all_errors, schemas, handlers, bank, below.gone)
     yield from merge.mistaken
@@ -368,13 +377,16 @@ def _find_unknown_lets(
 
 def _heeds_request_ids(layers: Sequence[Sequence[Cassette]], signatures: SignatureRules) -> bool:
     if signatures.answers is not None:
-        return True  # a signature is of the id, too
+        return True  # the signature covers the id, too
     origins = [cassette.origin for layer in layers for cassette in layer]
     return any(origin is None or request_ids.heeds(without_once(origin.written)) for origin in origins)
 
 
 def without_once(written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without the place of the id that repeated requests are known by: theirs are payments, which are no reads."""
+    """Return the section without the input `once`, the id of repeated requests.
+
+    Only payments use it, and they are not reads.
+    """
     inputs = written.get(request.SECTION, {})
     return {**written, request.SECTION: {name: value for name, value in inputs.items() if name != "once"}}
 
@@ -387,7 +399,10 @@ def with_rules(
     *,
     bank: bool = False,
 ) -> Interface:
-    """The interface with the rules of more layers over all of its own; `bank` as for `read`. Raises Unreadable."""
+    """Return the interface with more layers of rules above its own. `bank` has the same meaning as in `read`.
+
+    Raises Unreadable.
+    """
     problems: list[Problem] = []
     layered: dict[str, list[Layered]] = {}
     operations = interface.operations
@@ -427,7 +442,7 @@ def _sort_by_strength(
     rules: Iterable[Layered], operations: Mapping[str, Operation], starts: Collection[str]
 ) -> list[tuple[Rule, Rank]]:
     ranked = [(one.rule, one.rank(operations, starts)) for one in rules]
-    # What changes an answer comes before who gives it.
+    # A rule that amends an answer goes before the rule that gives the answer.
     return sorted(ranked, key=lambda pair: (*_invert(pair[1]), pair[0].behaviour.amend is None, pair[0].id))
 
 
@@ -436,7 +451,10 @@ def _differ(left: Rule, right: Rule, *keys: str) -> bool:
 
 
 def _find_silent(dialect: str, parsed: Sequence[Sequence[Cassette]], count: int) -> frozenset[str]:
-    """`count` are the layers of the dialect."""
+    """Return the ids that do not answer if the recordings are not known to be of this dialect.
+
+    `count` is the number of the dialect's layers.
+    """
     if {cassette.dialect for layer in parsed for cassette in layer if cassette.dialect} == {dialect}:
         return frozenset()
     ids = [{id for cassette in layer for id in _ids(cassette)} for layer in parsed]
@@ -449,11 +467,11 @@ def _ids(cassette: Cassette) -> Iterator[str]:
 
 
 def _twice(layer: Sequence[Cassette]) -> Iterator[Problem]:
-    """The problems with what a layer says once: a second time it would depend on the order of files."""
+    """Yield a problem for each key that two files of a layer have, because the order of files would decide."""
     for key in ("every_request", "every_answer", "every_error", "sca_pages", "checks"):
         origins = [cassette.origin for cassette in layer if cassette.origin and key in cassette.origin.written]
         for other in origins[1:]:
-            text = f"{key} stands already in {origins[0].document.file}, in the same layer"
+            text = f"{key} is already in {origins[0].document.file}, in the same layer"
             yield other.problem("duplicate-id", text, (key,), key=True)
 
 
@@ -461,7 +479,7 @@ def _foundation(
     layers: Sequence[Layer], parsed: Sequence[Sequence[Cassette]], schemas: Schemas, problems: list[Problem]
 ) -> Foundation:
     for extension in [cassette.extends for layer in parsed[1:] for cassette in layer if cassette.extends]:
-        text = "only a dialect extends another; a layer over it needs no more than its own cassettes"
+        text = "only a dialect can extend another; a layer over a dialect has only its own cassettes"
         problems.append(extension.origin.problem("extends", text, ("extends",), key=True))
     folder = next((folder_of(path) for layer in layers[:1] for path in layer), None)
     if folder is None:
@@ -481,12 +499,12 @@ def _invert(rank: Rank) -> Rank:
 def _collect_unique[Entry: Operation | Rule | ErrorAnswer](
     kind: str, entries: Iterable[tuple[str, Entry]], problems: list[Problem]
 ) -> dict[str, Entry]:
-    """The entries of one layer by their ids or, where that is their `kind` of name, by that of an error."""
+    """Return the entries of one layer by name: by id, or by the error's name if `kind` says so."""
     seen: dict[str, Entry] = {}
     for name, entry in entries:
         other = seen.setdefault(name, entry)
         if other is not entry:
-            text = f"the {kind} {name!r} stands already at {other.origin.place}, in the same layer"
+            text = f"the {kind} {name!r} is already at {other.origin.place}, in the same layer"
             below = ("id",) if kind == "id" else ()
             problems.append(entry.origin.problem("duplicate-id", text, below, key=kind == "error"))
     return seen

@@ -1,4 +1,4 @@
-"""The section `let`: values that a dialect names for all of its operations and rules; and who looks at which."""
+"""The section `let`: values that a dialect names for all of its operations and rules, and checks of their uses."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,15 +11,15 @@ from xs2a_sandbox.errors import ExpressionError, Problem
 
 SECTION = "let"
 _CONDITIONS = ("when", "that", "set", "delete")
-"""Keys whose texts are expressions without braces, unless they have some."""
+"""Keys whose texts are expressions even without braces."""
 _NO_EXPRESSIONS = ("doc", "examples", "title")
 _WITH_OWN = ("respond", "sequence", "effects")
-"""The parts of an operation or rule that see its own values."""
+"""The parts of an operation or rule that see its own `let` values."""
 _OF_ALL = ("every_request", "every_answer", "every_error", "errors")
 
 
 def compile_lets(sections: Sections, problems: list[Problem]) -> dict[str, Any]:
-    """The values, to be computed in the scope of a request. Every mistake goes to `problems`."""
+    """Compile the values; they are computed in the scope of a request. Problems are added to `problems`."""
     compiled: dict[str, Any] = {}
     written = sections.get(SECTION)
     for name, value in written.items():
@@ -34,13 +34,16 @@ def compile_lets(sections: Sections, problems: list[Problem]) -> dict[str, Any]:
             elif text := _mistake(keys, written):
                 report(below, text)
     for circle in _find_circles(written):
-        text = f"let.{circle[0]} needs itself{f', by way of {", ".join(circle[1:])}' if circle[1:] else ''}"
+        text = f"let.{circle[0]} depends on itself{f', by way of {", ".join(circle[1:])}' if circle[1:] else ''}"
         problems.append(sections.problem((SECTION, circle[0]), "expression", text, key=True))
     return compiled
 
 
 def find_unknown(by: Operation | Rule, names: Collection[str]) -> Iterator[Problem]:
-    """The problems with values that an operation or rule looks at and nobody names; `names` are the dialect's."""
+    """Yield a problem for each `let` value that an operation or rule uses and nothing defines.
+
+    `names` are the values that the dialect defines.
+    """
     written = by.origin.written
     own: dict[str, Any] = written.get("let", {})
     aliases = [effect["as"] for effect in written.get("effects", ()) if "as" in effect]
@@ -57,7 +60,7 @@ def find_unknown(by: Operation | Rule, names: Collection[str]) -> Iterator[Probl
 
 
 def find_unknown_in_all(cassettes: Iterable[Cassette], names: Collection[str]) -> Iterator[Problem]:
-    """The same for what a dialect says once for all requests, answers and errors."""
+    """Yield the same problems for the parts that a dialect defines once for all requests, answers and errors."""
     for cassette in cassettes:
         written = cassette.origin.written if cassette.origin else {}
         for key in (key for key in _OF_ALL if key in written):
@@ -75,7 +78,7 @@ def _mistake(keys: tuple[Key, ...], names: Collection[str]) -> str | None:
 
 
 def _find_circles(written: Mapping[str, Any]) -> Iterator[list[str]]:
-    """The names that need themselves, each circle once."""
+    """Yield the names that depend on themselves, each circle once."""
     needs = {
         name: sorted({str(keys[0]) for _, keys in _find_uses(value) if keys and keys[0] in written})
         for name, value in written.items()
@@ -95,7 +98,7 @@ def _find_circles(written: Mapping[str, Any]) -> Iterator[list[str]]:
 
 
 def _find_uses(value: Any, pointer: Pointer = ()) -> Iterator[tuple[Pointer, tuple[Key, ...]]]:
-    """The places below a part of a cassette that look at `let`, each with its keys."""
+    """Yield each place below a part of a cassette that uses `let`, with the keys that follow `let` there."""
     if isinstance(value, str):
         key = pointer[-1] if pointer else ""
         source = "{{ " + value + " }}" if key in _CONDITIONS and "{{" not in value else value
@@ -111,7 +114,7 @@ def _find_uses(value: Any, pointer: Pointer = ()) -> Iterator[tuple[Pointer, tup
 
 
 def _read_chains(source: str) -> Sequence[tuple[str, tuple[Key, ...]]]:
-    """The chains of a text; none of what cannot be compiled, which is told where it is."""
+    """Return the chains of a text, or none if it cannot be compiled; that mistake is reported elsewhere."""
     try:
         return chains(source)
     except ExpressionError:

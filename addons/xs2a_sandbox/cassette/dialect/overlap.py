@@ -1,4 +1,4 @@
-"""Finds rules in each other's way: ambiguous where neither is stronger, unreachable behind a stronger one."""
+"""Finds rules that conflict: ambiguous if neither is stronger, unreachable if a stronger rule always answers first."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,16 +15,19 @@ from xs2a_sandbox.errors import Problem
 Rank = tuple[int, int, tuple[int, ...], int]
 
 _MAX_PROBLEMS = 50
-"""Rules that clash all with all would otherwise bury the first mistake under thousands of lines."""
+"""Without a limit, rules that all conflict would bury the first mistake under thousands of lines."""
 
 
 def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operation]) -> list[Problem]:
-    """`rules` with their ranks, strongest first. Later layers are meant to win, so each layer is looked at alone."""
+    """Return the conflicts within each layer. Rules of different layers do not conflict, because the later layer wins.
+
+    `rules` come with their ranks, strongest first.
+    """
     problems: list[Problem] = []
     for pair in _pairs([(_position(rule, operations), rank) for rule, rank in rules], operations):
         (stronger, rank), (weaker, weaker_rank) = pair
         if stronger.behaviour.amend:
-            continue  # whoever is weaker answers all the same
+            continue  # the weaker rule still answers
         if rank == weaker_rank:
             if not _are_disjoint(stronger, weaker, operations):
                 text = f"can fit the same request as {stronger.id!r} ({stronger.origin.place}) and neither is stronger"
@@ -39,18 +42,21 @@ def overlaps(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operat
 
 
 def meetings(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Rule]]:
-    """The pairs, in the order of the rules, of which nothing proves that no request can fit both."""
+    """Yield the pairs of rules that one request might fit, in the order of the rules."""
     for (one, _), (other, _) in _pairs([(_position(rule, {}), (0, 0, (), 0)) for rule in rules], {}):
         if not _are_disjoint(one, other, {}):
             yield one, other
 
 
 def find_shadowed(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operation]) -> list[tuple[Rule, Rule]]:
-    """Recorded rules all of whose requests a recorded rule of a later layer answers, each with that one."""
+    """Return recorded rules that never answer because a recorded rule of a later layer answers all their requests.
+
+    Each comes with that later rule.
+    """
     layers = {rule.id: rank[0] for rule, rank in rules if rule.tape}
     if len(set(layers.values())) < 2:
         return []
-    # As if they were of one layer: only there are rules held against each other.
+    # Treat all rules as one layer, because only rules of one layer are compared.
     recorded = [(_position(rule, operations), (0, *rank[1:])) for rule, rank in rules if rule.tape]
     pairs: dict[str, tuple[Rule, Rule]] = {}
     for (stronger, _), (weaker, _) in _pairs(recorded, operations):
@@ -61,7 +67,10 @@ def find_shadowed(rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, O
 
 
 def clashes(layers: Sequence[Sequence[Operation]]) -> list[Problem]:
-    """Operations of one layer that one request could mean. Those of a later layer win, as rules do."""
+    """Return a problem for each two operations of one layer that one request could mean.
+
+    Operations of different layers do not clash: the later one wins.
+    """
     groups: defaultdict[tuple[int, str, tuple[int, ...]], list[Operation]] = defaultdict(list)
     problems = []
     for number, layer in enumerate(layers):
@@ -77,7 +86,7 @@ def clashes(layers: Sequence[Sequence[Operation]]) -> list[Problem]:
 
 
 def _apart(left: Operation, right: Operation) -> bool:
-    """Tells if what they ask of their path parameters keeps them apart, in each of its alternatives."""
+    """Return whether the conditions on path parameters exclude that one request fits both operations."""
     return all(
         any(_exclude(a, b) for a in mine for b in theirs if a.place == b.place)
         for mine in (_by_position(alternative, left.pattern) for alternative in left.where)
@@ -90,7 +99,7 @@ def _position(rule: Rule, operations: Mapping[str, Operation]) -> Rule:
 
 
 def _by_position(constraints: Sequence[Constraint], pattern: Pattern) -> tuple[Constraint, ...]:
-    """Path parameters are named by where they stand: two paths may use one name for different segments."""
+    """Rename path parameters to their positions, because two paths may name the same segment differently."""
     at = {segment.text: str(i) for i, segment in enumerate(pattern.segments) if segment.kind != LITERAL}
     return tuple(
         replace(c, place=RequestPart("where", at.get(c.place.name, c.place.name))) if c.place.part == "where" else c
@@ -101,11 +110,14 @@ def _by_position(constraints: Sequence[Constraint], pattern: Pattern) -> tuple[C
 def _pairs(
     rules: Sequence[tuple[Rule, Rank]], operations: Mapping[str, Operation]
 ) -> Iterator[tuple[tuple[Rule, Rank], tuple[Rule, Rank]]]:
-    """Pairs of one layer, the stronger first, that neither their paths nor an equality of theirs keep apart."""
+    """Yield pairs of rules in one layer, the stronger first.
+
+    Pairs that their paths or an `equals` condition keep apart are left out.
+    """
     groups: defaultdict[tuple[int, Pattern], list[int]] = defaultdict(list)
     for position, (rule, rank) in enumerate(rules):
         groups[rank[0], Pattern("", _pattern(rule, operations).segments)].append(position)
-    # Paths of words alone overlap only where they are the same: thousands of them are not compared all with all.
+    # Paths without parameters overlap only if they are equal, so thousands of them need not be compared in pairs.
     open_groups = [group for group in groups if group[1].names]
     for (layer, pattern), left in groups.items():
         for other_layer, other_pattern in groups if pattern.names else [(layer, pattern), *open_groups]:
@@ -150,7 +162,7 @@ def _methods(rule: Rule, operations: Mapping[str, Operation]) -> frozenset[str]:
 
 
 def _are_disjoint(left: Rule, right: Rule, operations: Mapping[str, Operation]) -> bool:
-    """Tells if no request can fit both, as far as their paths, methods and matchers prove it."""
+    """Return whether paths, methods and matchers prove that no request fits both rules."""
     if left.operation and right.operation and left.operation != right.operation:
         return True
     if not _pattern(left, operations).overlaps(_pattern(right, operations)):
@@ -162,7 +174,7 @@ def _are_disjoint(left: Rule, right: Rule, operations: Mapping[str, Operation]) 
 
 
 def _exclude(left: Constraint, right: Constraint) -> bool:
-    """Tells if no value can fit both."""
+    """Return whether no value can fit both."""
     if left.values and right.values and not left.values & right.values:
         return True
     if (_must_be_absent(left) and _must_be_present(right)) or (_must_be_present(left) and _must_be_absent(right)):
@@ -194,7 +206,10 @@ def _must_be_present(constraint: Constraint) -> bool:
 
 
 def subsumes(stronger: Rule, weaker: Rule, operations: Mapping[str, Operation]) -> bool:
-    """Tells if whatever fits the weaker fits the stronger; judged by structure, so a few cases go unseen."""
+    """Return whether every request that fits the weaker rule fits the stronger one, too.
+
+    Only the structure is compared, so a few cases are missed.
+    """
     if stronger.when and stronger.when_text != weaker.when_text:
         return False
     if stronger.operation:
@@ -211,7 +226,7 @@ def subsumes(stronger: Rule, weaker: Rule, operations: Mapping[str, Operation]) 
 
 
 def _implies(narrow: Constraint, wide: Constraint) -> bool:
-    """Tells if every value that fits `narrow` fits `wide`."""
+    """Return whether every value that fits `narrow` fits `wide`."""
     if is_equal(narrow.spec, wide.spec):
         return True
     if narrow.values and wide.values and set(wide.spec) <= {"equals", "in"}:

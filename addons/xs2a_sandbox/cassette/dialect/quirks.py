@@ -1,4 +1,4 @@
-"""Options that a layer gives the handlers of those below it, and quirks that do nothing in a dialect."""
+"""Options that a layer gives to handlers of lower layers, and checks for quirks that have no effect in a dialect."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from xs2a_sandbox.errors import Problem
 
 
 def with_options[Entry: Operation | Rule](by: Entry, options: Mapping[str, Mapping[str, Any]]) -> Entry:
-    """The same, its handler told these options, too; a rule that says none has those of its operation."""
+    """Return the entry with these options added for its handler. A rule without options keeps using its operation's."""
     behaviour = by.behaviour
     if (change := options.get(behaviour.handler or "")) is None or (isinstance(by, Rule) and behaviour.options is None):
         return by
@@ -22,11 +22,11 @@ def with_options[Entry: Operation | Rule](by: Entry, options: Mapping[str, Mappi
 
 
 def below_options[Entry: Operation | Rule](by: Entry, options: Mapping[str, Mapping[str, Any]]) -> Entry:
-    """The same, an entry of the layer that gives these options: what it says itself counts."""
+    """Return an entry of the layer that gives these options. Its own options win over them."""
     behaviour = by.behaviour
     if (change := options.get(behaviour.handler or "")) is None or (isinstance(by, Rule) and behaviour.options is None):
         return by
-    # A null takes out what is below; here there is nothing that it could take out.
+    # A null removes a lower value; there is none here, so drop it.
     given = merge_patch(None, change)
     return replace(by, behaviour=replace(behaviour, options=merge_patch(given, behaviour.options or {})))
 
@@ -42,7 +42,7 @@ def check_operation_options(
     own: Mapping[str, Operation],
     handlers: Mapping[str, Handler],
 ) -> Iterator[Problem]:
-    """Finds options of operations that there are not, that the layer has itself, or that their handler lacks.
+    """Yield problems with options of operations: unknown operations, operations of the same layer, unknown options.
 
     `operations` are those of the layers below and its own.
     """
@@ -72,7 +72,7 @@ def check_options(
     own: Mapping[str, Operation],
     handlers: Mapping[str, Handler],
 ) -> Iterator[Problem]:
-    """Finds options that no handler has, or that cannot be so. The parameters are as in check_operation_options."""
+    """Yield problems with options that no handler has or that are invalid. Parameters as in check_operation_options."""
     for name, options in cassette.options.items():
         origin, at = cassette.place, ("changes", "options", name)
         if (handler := handlers.get(name)) is None or handler.is_action:
@@ -85,13 +85,13 @@ def check_options(
             for id, operation in operations.items()
             if operation.behaviour.handler == name
         ]
-        # Most are the same for every operation.
+        # Most complaints are the same for every operation, so report only those of the first.
         for complaint in next(filter(None, (_new_complaints(handler, *both) for both in changed)), []):
             yield origin.problem(complaint.code, complaint.text, (*at, *complaint.pointer), key=complaint.key)
 
 
 def _new_complaints(handler: Handler, before: Operation, after: Operation) -> list[Complaint]:
-    """Finds what is wrong with the options of an operation since they were changed."""
+    """Return the complaints about the options of an operation that a change has caused."""
     old, new = (
         [*complaints(handler, options), *misplaced(handler, options), *gaps(handler, options)]
         for operation in (before, after)
@@ -101,7 +101,7 @@ def _new_complaints(handler: Handler, before: Operation, after: Operation) -> li
 
 
 def check_order(layer: Sequence[Cassette]) -> Iterator[Problem]:
-    """Finds options that two files of a layer change to different values, so that the order of files would decide."""
+    """Yield problems with options that two files set to different values: the order of files would decide."""
     for one, other in combinations(layer, 2):
         for section, first, second in (
             ("options", one.options, other.options),
@@ -115,7 +115,7 @@ def check_order(layer: Sequence[Cassette]) -> Iterator[Problem]:
 
 
 def check_use(quirk: Cassette, operations: Mapping[str, Operation], sections: Collection[str]) -> Iterator[Problem]:
-    """Finds that it has nothing to do in a dialect of these operations and sections."""
+    """Yield a problem if the quirk has no effect in a dialect with these operations and sections."""
     handlers = {operation.behaviour.handler for operation in operations.values()} & quirk.options.keys()
     if (
         not handlers

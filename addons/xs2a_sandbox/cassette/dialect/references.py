@@ -1,4 +1,4 @@
-"""Names in operations and rules: each has to be that of an operation, error, schema, handler or parameter."""
+"""Checks names in operations and rules: each must be a known operation, error, schema, handler or parameter."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -22,7 +22,7 @@ def check(
     bank: bool,
     gone: Mapping[str, SourcePlace],
 ) -> Iterator[Problem]:
-    """The problems with names of something that is not there, or not as it is used."""
+    """Yield the problems with names that do not exist or are used in a wrong way."""
     everybody: list[Operation | Rule] = [*operations.values(), *rules]
     answering = {name: one for name, one in handlers.items() if not one.is_action}
     for by in everybody:
@@ -62,7 +62,7 @@ def check(
         for below, answer in answers(by):
             by_status = isinstance(answer.status, int) and str(answer.status) not in listed
             if answer.nulls == "fill" and not answer.schema and by_status:
-                text = f"nulls: fill has no schema to go by: answers names none for {answer.status}"
+                text = f"nulls: fill needs a schema: answers names none for {answer.status}"
                 yield origin.problem("unknown-schema", text, (*below, "nulls"))
             if answer.error:
                 yield from check_known(origin, "unknown-error", answer.error, errors, *below, "error", gone=gone)
@@ -86,9 +86,9 @@ def _handler_in_place(
     operations: Mapping[str, Operation],
     handlers: Mapping[str, Handler],
 ) -> Operation | None:
-    """The operation that answers the same requests with a handler that there is, for a rule whose handler there is not.
+    """Return the operation for the same requests whose handler exists, if the rule's handler does not exist.
 
-    A name that is merely spelled alike might do something else, such as make a payment where one is to be read.
+    It is better than a handler with a similar name, which might make a payment instead of reading one.
     """
     if isinstance(by, Operation):
         return None
@@ -111,18 +111,18 @@ def check_known(
     key: bool = False,
     gone: Mapping[str, SourcePlace] | None = None,
 ) -> Iterator[Problem]:
-    """The problem that nothing of the kind has the name, or that it is `gone` from the dialect below, if so."""
+    """Yield a problem if nothing of this kind has the name, or if the name is `gone` from the dialect below."""
     if name in entries:
         return
     kind = code.removeprefix("unknown-")
     if gone and name in gone:
-        yield gone[name].problem("extends", f"this takes out the {kind} {name}, which {origin.place} needs")
+        yield gone[name].problem("extends", f"this removes the {kind} {name}, which {origin.place} needs")
         return
     yield origin.problem(code, _say_unknown(kind, name, entries), pointer, key=key)
 
 
 def find_unknown(kind: str, name: str, entries: Mapping[str, Any]) -> str | None:
-    """Says that nothing of the kind has the name, if so."""
+    """Return the error text if nothing of this kind has the name."""
     return None if name in entries else _say_unknown(kind, name, entries)
 
 

@@ -1,4 +1,4 @@
-"""The section `request`: where a dialect's requests have what handlers take. An operation's own `input` is stronger."""
+"""The section `request`: where requests of a dialect have the inputs of handlers. An operation's own `input` wins."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ SECTION = "request"
 
 
 def read(sections: Sections, handlers: Mapping[str, Handler], problems: list[Problem]) -> Mapping[str, Source]:
-    """Every mistake goes to `problems`."""
+    """Return the place of each input. Problems are added to `problems`."""
     written = sections.get(SECTION)
 
     def report(pointer: tuple[str | int, ...], text: str) -> None:
@@ -33,13 +33,13 @@ def read(sections: Sections, handlers: Mapping[str, Handler], problems: list[Pro
 
 @cache
 def default_inputs() -> Mapping[str, Source]:
-    """Where requests of the bundled dialect have what, for recordings that are of no dialect."""
+    """Return the inputs of the bundled dialect, for recordings that belong to no dialect."""
     document = yaml_reader.read(bundled("cassettes") / "xs2a-1.84" / "request.yaml")
     return compile_sources(document.value[SECTION], lambda pointer, text: None)
 
 
 def bind[By: Operation | Rule](by: By, operation: Operation | None, usual: Mapping[str, Source]) -> By:
-    """The operation, or the rule for one, with all inputs that its handler is given: its own are the strongest."""
+    """Return the operation or rule with all inputs that its handler gets. Its own inputs win."""
     if by.behaviour.handler is None:
         return by
     below = operation.behaviour.inputs if operation else {}
@@ -47,7 +47,7 @@ def bind[By: Operation | Rule](by: By, operation: Operation | None, usual: Mappi
 
 
 def check(by: Operation | Rule, pattern: Pattern | None, handlers: Mapping[str, Handler]) -> Iterator[Problem]:
-    """Finds inputs that the handler does not take, and needed ones that it does not get on this path."""
+    """Yield problems with unknown inputs, and with required inputs that this path cannot supply."""
     handler = handlers.get(by.behaviour.handler or "")
     if handler is None:
         return
@@ -61,7 +61,7 @@ def check(by: Operation | Rule, pattern: Pattern | None, handlers: Mapping[str, 
 
 
 def _is_found(source: Source | None, parameters: Collection[str]) -> bool:
-    """Says whether a request on this path can have it."""
+    """Return whether a request on this path can have the input."""
     if source is None:
         return False
     parts = [alternative.place.part if alternative.place else None for alternative in source.alternatives]

@@ -1,4 +1,4 @@
-"""The key `sca_pages`: the bank as the payment user's pages show it, and the languages that are bundled."""
+"""The key `sca_pages`: how the payment user's pages present the bank, and the bundled languages."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, reduce
@@ -10,33 +10,33 @@ from xs2a_sandbox.cassette.model import Pointer, ScaPages
 from xs2a_sandbox.documents import yaml_reader
 
 DEFAULT = "en"
-"""The language of all texts that another one lacks."""
+"""The fallback language for missing texts."""
 
 COLOURS = {
     "light": {"accent": "#0a5a8a", "on_accent": "#ffffff", "card": "#ffffff"},
     "dark": {"accent": "#7cc4f2", "on_accent": "#06202f", "card": "#18212b"},
 }
-"""The colours that a dialect may say, and what they are where it does not."""
+"""The colours that a dialect can set, with their defaults."""
 
 _LEAST_CONTRAST = 4.5
-"""Below that a text is hard to read (WCAG 2.2, 1.4.3)."""
+"""Text with a lower contrast is hard to read (WCAG 2.2, 1.4.3)."""
 
 
 def parse(spec: Mapping[str, Any]) -> ScaPages:
-    """`spec` has passed the cassette's schema."""
+    """Parse the pages. `spec` must be valid under the cassette schema."""
     return ScaPages(spec.get("name"), spec.get("colours", {}), tuple(spec.get("languages", ())), spec.get("texts", {}))
 
 
 @cache
 def bundled_pages() -> ScaPages:
-    """The pages as they are where no dialect says otherwise."""
+    """Return the default pages."""
     files = sorted((bundled("cassettes") / SCA_PAGES).glob("*.yaml"))
     read = (parse(yaml_reader.read(file).value["sca_pages"]) for file in files)
     return reduce(lambda below, pages: pages.over(below), read, ScaPages())
 
 
 def mistakes(pages: ScaPages) -> Iterator[tuple[Pointer, str]]:
-    """Finds what the schema cannot see: placeholders that nothing fills, languages without texts, faint colours."""
+    """Yield mistakes that the schema cannot find: unknown placeholders, languages without texts, low contrast."""
     usual = bundled_pages().texts
     for language, texts in pages.texts.items():
         for name, text in texts.items():
@@ -66,18 +66,18 @@ def _check_template(text: str, usual: str) -> str | None:
 
 
 def _placeholders(text: str) -> set[str]:
-    """Raises ValueError for what is more than a name in braces."""
+    """Return the names in braces. Raises ValueError if braces hold more than a name."""
     names = set()
     for _, name, form, conversion in Formatter().parse(text):
         if form or conversion:
-            raise ValueError("braces hold a name alone")
+            raise ValueError("braces can only contain a name")
         if name is not None:
             names.add(name)
     return names
 
 
 def contrast(one: str, other: str) -> float:
-    """The contrast of two colours, from 1 to 21."""
+    """Return the contrast of two colours, from 1 to 21."""
     darker, lighter = sorted((_luminance(one), _luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)
 

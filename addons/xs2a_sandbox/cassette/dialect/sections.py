@@ -1,4 +1,4 @@
-"""What a dialect says once for all of its operations, in sections. A layer says only what it has otherwise."""
+"""Sections: what a dialect defines once for all of its operations. A layer contains only its differences."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,24 +8,27 @@ from xs2a_sandbox.cassette.model import Cassette, Pointer
 from xs2a_sandbox.errors import Problem
 
 SECTIONS = ("authorisation", "let", "request", "shapes", "signatures", "states", "things")
-"""Their names: keys of a cassette that hold mappings."""
+"""The keys of a cassette that are sections. Each holds a mapping."""
 
 
 class Sections:
-    """The sections of all layers so far: each layer is a JSON Merge Patch of those below it."""
+    """The sections of all layers so far. Each layer is a JSON Merge Patch on those below it."""
 
     def __init__(self) -> None:
         self._merged: dict[str, Any] = {}
         self._said: list[Cassette] = []
 
     def lay(self, layer: Sequence[Cassette]) -> Iterator[Problem]:
-        """Puts a layer on top. Finds what two of its files say: the order of files would decide."""
+        """Add a layer on top.
+
+        Yields a problem for entries that two of its files define: the order of files would decide.
+        """
         first: dict[tuple[str, str], Cassette] = {}
         for cassette in layer:
             for section, entries in cassette.sections.items():
                 for name in entries:
                     if (other := first.setdefault((section, name), cassette)) is not cassette:
-                        text = f"{section}.{name} stands already in {other.file}, in the same layer"
+                        text = f"{section}.{name} is already in {other.file}, in the same layer"
                         yield cassette.place.problem("duplicate-id", text, (section, name), key=True)
             self._merged = merge_patch(self._merged, cassette.sections)
             if cassette.sections:
@@ -36,13 +39,13 @@ class Sections:
         return entries
 
     def said(self, section: str) -> Iterator[Mapping[str, Any]]:
-        """What each file says in it, those of the lowest layer first, for a section whose layers are no patches."""
+        """Return the section of each file, lowest layer first, for a section whose layers are not merge patches."""
         for cassette in self._said:
             if section in cassette.sections:
                 yield cassette.sections[section]
 
     def problem(self, pointer: Pointer, code: str, text: str, *, key: bool = False) -> Problem:
-        """A problem at this place, in the topmost file that says something there; `pointer` begins with the section."""
+        """Return a problem at this place, in the topmost file that has it. `pointer` begins with the section."""
         for length in range(len(pointer), 0, -1):
             for cassette in reversed(self._said):
                 if _is_said(cassette.sections, pointer[:length]):

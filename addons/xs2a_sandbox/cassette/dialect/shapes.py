@@ -1,4 +1,4 @@
-"""The section `shapes`: the templates that a dialect names, and every place where one of them is used."""
+"""The section `shapes`: templates that a dialect names, and checks of every place that uses one."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
@@ -24,12 +24,12 @@ from xs2a_sandbox.errors import Problem
 
 SECTION = "shapes"
 SHAPE_ROOTS = RESULT_ROOTS | ERROR_ROOTS | {"answer", "let"}
-"""All that there is somewhere. Whether it is there where a shape is used is checked there."""
+"""All roots that exist anywhere. Whether a root exists where the shape is used is checked there."""
 _WITH_SHAPES = ("let", "respond", "sequence", "effects", "amend")
 
 
 def read(sections: Sections, problems: list[Problem]) -> Mapping[str, CompiledShape]:
-    """The shapes of all layers. Every mistake in them goes to `problems`."""
+    """Compile the shapes of all layers. Problems are added to `problems`."""
 
     def report(name: str, below: Pointer, text: str) -> None:
         problems.append(sections.problem((SECTION, name, *below), "expression", text))
@@ -46,15 +46,15 @@ def read(sections: Sections, problems: list[Problem]) -> Mapping[str, CompiledSh
 
 
 def templates(sections: Sections) -> Mapping[str, Any]:
-    """The templates of all layers as they are written, by name."""
+    """Return the templates of all layers by name, not compiled."""
     return reduce(_lay, sections.said(SECTION), {})
 
 
 def _lay(below: Any, above: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping with the changes of a layer: members are added and replaced, and taken out by null.
+    """Return the mapping with the changes of a layer: members are added or replaced, and null removes a member.
 
-    New names of members are laid over each other, too. Whatever else is no plain mapping is replaced as a whole.
-    `name` and `name?` are one member. A layer that names all members says their order, too.
+    Two `rename` mappings are merged in the same way. Every other value is replaced as a whole. `name` and `name?` are
+    the same member. A layer that names all members also determines their order.
     """
     laid = dict(below)
     for name, value in above.items():
@@ -81,7 +81,7 @@ def _is_plain_mapping(value: Any) -> bool:
 
 
 def _find_way(shapes: Mapping[str, CompiledShape], start: str, end: str) -> tuple[str, ...]:
-    """The shapes from one to another that it uses, `end` included; none where there is no way."""
+    """Return the shapes on the way from one to another, including `end`, or nothing if there is no way."""
     ways: list[tuple[str, ...]] = [(start,)]
     seen = {start}
     for way in ways:
@@ -96,7 +96,7 @@ def _find_way(shapes: Mapping[str, CompiledShape], start: str, end: str) -> tupl
 def check_uses(
     entries: Iterable[Operation | Rule], errors: Iterable[ErrorAnswer], shapes: Mapping[str, CompiledShape]
 ) -> Iterator[Problem]:
-    """The problems with shapes that there are not, or that read what there is not where they are used."""
+    """Yield problems with shapes that do not exist, or that read roots which do not exist where they are used."""
     for by in entries:
         yield from _check(by.origin, _uses_of(by), shapes)
         for use in _uses_in_values(by.origin.written.get("require")):
@@ -106,7 +106,7 @@ def check_uses(
 
 
 def check_every(cassettes: Iterable[Cassette], shapes: Mapping[str, CompiledShape]) -> Iterator[Problem]:
-    """As `check_uses`, of what every answer and every error is."""
+    """Yield the same problems for the parts common to every answer and every error."""
     for cassette in cassettes:
         if cassette.origin:
             yield from _check(cassette.origin, _uses_of_every(cassette.origin.written), shapes)
@@ -133,7 +133,7 @@ type _UseWithRoots = tuple[Use, frozenset[str]]
 
 
 def _uses_of(by: Operation | Rule) -> Iterator[_UseWithRoots]:
-    """Where the operation or rule uses shapes, and the roots that there are."""
+    """Yield the shapes that the operation or rule uses, with the roots that exist there."""
     written = by.origin.written
     roots = RESULT_ROOTS if "handler" in written else ROOTS
     if "let" in written or any("as" in effect for effect in written.get("effects", ())):
@@ -187,15 +187,15 @@ def _check(
             continue
         needed = _needed(shapes, use.name, set())
         if not use.is_given and IT in needed:
-            text = f"the shape {use.name} shapes a thing, and is given none here: write `of` beside it"
+            text = f"the shape {use.name} needs a thing to shape: write `of` beside it"
             yield origin.problem("shape", text, use.pointer)
         if lacking := sorted(needed - roots - {IT}):
-            text = f"the shape {use.name} reads {' and '.join(lacking)}, which there is not where it is used"
+            text = f"the shape {use.name} reads {' and '.join(lacking)}, which its place of use does not have"
             yield origin.problem("shape", text, use.pointer)
 
 
 def _needed(shapes: Mapping[str, CompiledShape], name: str, seen: set[str]) -> frozenset[str]:
-    """The roots that the shape reads, itself or by way of others."""
+    """Return the roots that the shape reads, directly or through other shapes."""
     if name in seen or name not in shapes:
         return frozenset()
     seen.add(name)

@@ -1,4 +1,4 @@
-"""The section `states`: what a dialect's interface calls the states of the domain."""
+"""The section `states`: the names of states in a dialect's interface."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,11 +9,11 @@ from xs2a_sandbox.errors import Problem
 
 SECTION = "states"
 _WITHOUT = "without"
-"""The key for the states that the interface does not know."""
+"""The key for the states that the interface does not have."""
 
 
 def read(sections: Sections, problems: list[Problem]) -> StateWords:
-    """The words of all layers. Every mistake goes to `problems`."""
+    """Return the words of all layers. Problems are added to `problems`."""
     written = sections.get(SECTION)
 
     def note(thing: str, name: str, text: str) -> None:
@@ -32,5 +32,8 @@ def read(sections: Sections, problems: list[Problem]) -> StateWords:
 
 
 def _words(spec: Mapping[str, Any]) -> Mapping[str, str]:
-    """The words that a lower layer may have for states that the interface is without do not count."""
+    """Return the words for states, without those of states that the interface does not have.
+
+    A lower layer may define words for such states; they do not count.
+    """
     return {state: word for state, word in spec.items() if state not in (_WITHOUT, *spec.get(_WITHOUT, ()))}

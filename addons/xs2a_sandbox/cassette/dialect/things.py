@@ -16,7 +16,7 @@ _IN_REQUESTS = ("path", "query", "headers", "body")
 
 
 def read(sections: Sections, problems: list[Problem]) -> Things:
-    """The things of all layers, or the bundled dialect's; mistakes go to `problems`."""
+    """Return the things of all layers, or those of the bundled dialect. Problems are added to `problems`."""
 
     def note(pointer: tuple[str | int, ...], text: str) -> None:
         problems.append(sections.problem((SECTION, *pointer), "wrong-value", text))
@@ -27,7 +27,7 @@ def read(sections: Sections, problems: list[Problem]) -> Things:
 
 @cache
 def default_things() -> Things:
-    """The things as the bundled dialect says them, for recordings that are of no dialect."""
+    """Return the things of the bundled dialect, for recordings that belong to no dialect."""
     document = yaml_reader.read(bundled("cassettes") / "xs2a-1.84" / "things.yaml")
     return _read(document.value[SECTION], lambda pointer, text: None)
 
@@ -64,17 +64,17 @@ def _places(name: str, key: str, spec: Mapping[str, Any], parts: tuple[str, ...]
 
 
 def _place(text: str, parts: tuple[str, ...]) -> Place:
-    """Raises ExpressionError, ValueError."""
+    """Parse a place such as `path.id`. Raises ExpressionError, ValueError."""
     found = chains("{{ " + text + " }}")
     part, steps = found[0] if len(found) == 1 else ("", ())
     if part not in parts or not steps or not all(isinstance(step, str) for step in steps) or not _is_chain(text):
-        raise ValueError(f"{text!r} is no place: it must be one name below {', '.join(parts)}, such as {parts[-1]}.id")
+        raise ValueError(f"{text!r} is not a place: it must be a name below {', '.join(parts)}, such as {parts[-1]}.id")
     if part not in ("body", "answer") and len(steps) > 1:
-        raise ValueError(f"{text!r} is no place: what stands in {part} has no members")
+        raise ValueError(f"{text!r} is not a place: the value of {part} has no members")
     names = tuple(str(step).lower() if part == "headers" else str(step) for step in steps)
     return Place(part, names)  # type: ignore[arg-type]
 
 
 def _is_chain(text: str) -> bool:
-    """True without operators and filters: names, dots, and quoted names in brackets."""
+    """Return whether the text has no operators and filters: only names, dots, and quoted names in brackets."""
     return not any(sign in text for sign in "|~()+*/{} ")

@@ -1,1 +1,1 @@
-"""Values as cassettes write them: expressions, the limit to their work, and values held against each other."""
+"""Values of cassettes: expressions, limits on their work, and comparison of values."""

@@ -1,6 +1,6 @@
-"""Expressions of cassettes and test data: Jinja2's, compiled when a file is loaded, evaluated in a sandbox.
+"""Expressions of cassettes and test data: Jinja2 expressions, compiled when a file is loaded, evaluated in a sandbox.
 
-Only `{{` starts one. What is missing is null; ordering or arithmetic with null gives null.
+Only `{{` starts one. A missing value is null; comparing or calculating with null gives null.
 """
 
 import operator
@@ -34,29 +34,29 @@ FILTERS = frozenset(
 SHALLOW = frozenset(
     "count d default first items last length list map reject rejectattr reverse select selectattr".split()
 )
-"""Filters that look at no more than the entries of what they are given, not inside them."""
+"""Filters that look only at the entries of their argument, not inside them."""
 
 KINDS = frozenset("boolean defined float integer iterable mapping none number sequence string undefined".split())
-"""Tests that only ask what kind of value they are given."""
+"""Tests that check only the type of their argument."""
 
 IN_ORDER = "<"
-"""The filter that comparisons with one of ORDERINGS become; nobody can type its name."""
+"""The filter that replaces comparisons with one of ORDERINGS. Nobody can type its name."""
 WEIGHED = "="
-"""The filter that values go through before Python itself compares them; nobody can type its name either."""
+"""The filter that values pass before Python compares them. Nobody can type its name either."""
 CUT = "["
-"""The filter that values go through before Python itself cuts them."""
+"""The filter that values pass before Python slices them."""
 ORDERINGS = frozenset({"gt", "gteq", "lt", "lteq"})
 
 MAX_SIZE = 100_000
-"""Characters or entries that an expression may produce by multiplying."""
+"""The most characters or entries that multiplication may produce."""
 MAX_POWER = 64
 MAX_BITS = 4096
 MAX_DIGITS = 1000
 
 
 def member(value: Any, key: Any) -> Any:
-    """A mapping's member or a list's entry; null where there is none."""
-    if type(value) is dict:  # before the abstract class, which takes three times as long to know it
+    """Return a member of a mapping or an entry of a list; null if there is none."""
+    if type(value) is dict:  # checked before Mapping, because that check takes three times as long
         return value.get(key)
     if isinstance(value, Mapping):
         return value.get(key)
@@ -98,19 +98,19 @@ class _Environment(ImmutableSandboxedEnvironment):
         elif operator == "%" and isinstance(left, str):
             raise SecurityError("% on a text")
         if isinstance(left, int) and isinstance(right, int) and (operator == "/" or (operator == "**" and right < 0)):
-            left = Decimal(left)  # Python would make a binary fraction of it
+            left = Decimal(left)  # because Python would convert it to a binary fraction
         return super().call_binop(context, operator, left, right)
 
 
 def _environment() -> _Environment:
-    # Block and comment marks nobody can type, so that `{%` and `{#` are text.
+    # Use marks for blocks and comments that nobody can type, so that `{%` and `{#` are plain text.
     environment = _Environment(
         block_start_string="\x00\x01",
         block_end_string="\x01\x00",
         comment_start_string="\x00\x02",
         comment_end_string="\x02\x00",
         keep_trailing_newline=True,
-        optimized=False,  # what is expensive would be tried again and again while a file is read
+        optimized=False,  # because an expensive expression would be evaluated again and again while a file is read
     )
     environment.globals.clear()
     environment.filters |= {
@@ -152,7 +152,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def is_in_order(first: Any, operators: Sequence[str], others: Sequence[Any]) -> bool:
-    """`first < second <= third`. Of two times with an offset the earlier one is less, though as text it need not be."""
+    """Evaluate `first < second <= third`. Times with an offset are compared as times, not as text."""
     for name, left, right in zip(operators, (first, *others), others, strict=False):
         pair = (as_time(left), as_time(right)) if name in ORDERINGS else (None, None)
         if not (_OPERATORS[name](left, right) if None in pair else _OPERATORS[name](*pair)):
@@ -255,7 +255,7 @@ ENVIRONMENT = _environment()
 
 
 def calculate(operator: str, left: Any, right: Any) -> Any:
-    """What expressions calculate with `+ - * / // % **`."""
+    """Return the result of one of the operators `+ - * / // % **` in expressions."""
     return ENVIRONMENT.call_binop(_NO_CONTEXT, operator, left, right)
 
 
@@ -268,33 +268,33 @@ ROOTS = frozenset(
     }
 )
 SOURCE_ROOTS = ROOTS - {"input"}
-"""The roots of what inputs themselves are computed from."""
+"""The roots for the expressions of inputs."""
 ON_DEMAND = frozenset({"form", "token"})
-"""Roots that a scope has as functions: most expressions look at none of them, and each may be null."""
+"""Roots that are functions in a scope, because few expressions use them. Each may return null."""
 RESULT_ROOTS = ROOTS | {"result"}
 ERROR_ROOTS = ROOTS | {"error"}
 HEADERS = "headers"
 FUNCTIONS = frozenset({"uuid", "new_id", "now", "today", "jwt", "verifies", "wire"})
 _ARGUMENTS = {"jwt": "jwt(text)", "verifies": "verifies(text, keys)", "wire": "wire(thing, state)"}
-"""The functions that take arguments which have to be there, as they are called."""
+"""The functions with required arguments, and how they are called."""
 
 IT = "it"
-"""The root that the thing is, in a shape."""
+"""The root that holds the thing in a shape."""
 
 Scope = dict[str, Any]
 Render = Callable[[Scope], Any]
 
 SHAPES = "\0shapes"
-"""The member of a scope that holds the shapes of the dialect by name. Nobody can type the name."""
+"""The key in a scope for the shapes of the dialect by name. Nobody can type it."""
 
 
 class Shape(Protocol):
-    """A named template of a dialect, which makes of one thing what the interface says of it."""
+    """A named template of a dialect, which turns a value into its form in the interface."""
 
     def one(self, scope: Scope, it: Any) -> Any: ...
 
     def many(self, scope: Scope, things: Sequence[Any]) -> Sequence[Any]:
-        """Shapes each, or gives the same list where the shape leaves things as they are."""
+        """Apply the shape to each thing; returns the same list if the shape changes nothing."""
 
 
 _watching: ContextVar[list[tuple[str, str]] | None] = ContextVar("watching", default=None)
@@ -302,9 +302,9 @@ _watching: ContextVar[list[tuple[str, str]] | None] = ContextVar("watching", def
 
 @contextmanager
 def mismatches() -> Iterator[list[tuple[str, str]]]:
-    """Expressions that meanwhile come out null because of a kind of value that they do not take, each with the reason.
+    """Collect expressions that return null because a value has the wrong type, each with the reason.
 
-    That null takes part in it is no such case: nobody need have sent what an expression looks at.
+    Null operands do not count: the request need not have what an expression reads.
     """
     seen: list[tuple[str, str]] = []
     before = _watching.set(seen)
@@ -315,8 +315,8 @@ def mismatches() -> Iterator[list[tuple[str, str]]]:
 
 
 def compile_condition(source: str, roots: frozenset[str] = ROOTS) -> Callable[[Scope], bool]:
-    """A `when`: bare expression text. Anything that fails on null is false."""
-    tree = parse_text("{{ " + source + " }}", source)  # with blanks, since {{- is a mark of its own
+    """Compile a `when`: an expression without braces. If evaluating it fails because of a null, it is false."""
+    tree = parse_text("{{ " + source + " }}", source)  # blanks inside, because {{- is a mark of its own
     if len(tree) != 1 or isinstance(tree[0], nodes.TemplateData):
         raise ExpressionError(f"{source!r} is not one expression; a condition is written without {{{{ }}}}")
     evaluate = compile_part(tree[0], roots, source)
@@ -327,9 +327,10 @@ def compile_condition(source: str, roots: frozenset[str] = ROOTS) -> Callable[[S
 def compile_text(
     source: str, roots: frozenset[str] | None = ROOTS, functions: frozenset[str] = FUNCTIONS
 ) -> Render | str:
-    """Text with `{{ … }}` in it; the text itself where there is none.
+    """Compile text with `{{ … }}` in it; text without any is returned as it is.
 
-    One whole `{{ … }}` keeps the type of its value; inside other text null is empty. With no `roots` any name goes.
+    A text that is one whole `{{ … }}` keeps the type of its value; within other text null is empty. If `roots` is None,
+    any name is allowed.
     """
     if "{{" not in source:
         return source
@@ -353,9 +354,11 @@ def compile_value(
     functions: frozenset[str] = FUNCTIONS,
     pointer: tuple[str | int, ...] = (),
 ) -> Any:
-    """A tree of YAML whose texts may hold expressions, as one render function, or the tree itself where none does.
+    """Compile YAML with expressions in its texts to a render function.
 
-    `report(pointer, text)` is called for every expression that cannot be compiled.
+    A value without expressions is returned as it is.
+
+    Calls `report(pointer, text)` for every expression that cannot be compiled.
     """
     if isinstance(value, str):
         try:
@@ -385,7 +388,7 @@ def compile_value(
 
 
 def is_plain(value: Any) -> bool:
-    """Says whether no mapping in the value means something to the language: `name?`, `merge`, `each`, `shape`."""
+    """Return whether no mapping in the value uses a keyword of the language: `name?`, `merge`, `each`, `shape`."""
     if isinstance(value, dict):
         special = is_special(value) or any(name.endswith("?") for name in value)
         return not special and all(map(is_plain, value.values()))
@@ -393,7 +396,7 @@ def is_plain(value: Any) -> bool:
 
 
 def is_special(value: Mapping[str, Any]) -> bool:
-    """Says whether the mapping as a whole stands for another value."""
+    """Return whether the mapping is a keyword construct that is replaced with another value."""
     return is_merge(value) or is_each(value) or is_shaped(value) or is_renamed(value)
 
 
@@ -421,11 +424,11 @@ _EACH_SHAPED = {"each", "as", "when", "shape"}
 _SHAPED = {"shape", "of"}
 _RENAMED = {"rename", "of"}
 ENTRY, INDEX = "entry", "index"
-"""The roots that an entry of a list is, where `as` gives it no other name, and its number in the list, from 0 on."""
+"""The root for the current entry of a list if `as` does not name it, and the root for its position, counted from 0."""
 
 
 def _without_missing(items: tuple[tuple[str, bool, Any], ...]) -> Render:
-    """A mapping whose members with a question mark are left out when they come out null."""
+    """Compile a mapping. Members with a question mark are left out if their value is null."""
 
     def mapping(scope: Scope) -> dict[str, Any]:
         rendered = ((name, is_optional, render(value, scope)) for name, is_optional, value in items)
@@ -435,7 +438,10 @@ def _without_missing(items: tuple[tuple[str, bool, Any], ...]) -> Render:
 
 
 def _compile_merge(parts: Any) -> Render:
-    """Each part is a JSON Merge Patch of what those before it make; one that is null changes nothing."""
+    """Compile a merge: each part is a JSON Merge Patch on the result of those before it.
+
+    A part that is null does nothing.
+    """
 
     def merge(scope: Scope) -> Any:
         first, *others = [part for part in render(parts, scope) if part is not None] or [None]
@@ -451,7 +457,7 @@ def _compile_each(
     functions: frozenset[str],
     pointer: tuple[str | int, ...],
 ) -> Render:
-    """A list made of another one, entry by entry; of what is no list there is nothing."""
+    """Compile a list made from another list, entry by entry. The result is empty if the source is not a list."""
     name = name_of_entry(spec, lambda text: report((*pointer, "as"), text))
     inner = roots | {name, INDEX}
     entries = compile_value(spec["each"], roots, report, functions, (*pointer, "each"))
@@ -488,11 +494,11 @@ def _compile_each(
 
 
 def name_of_entry(spec: Mapping[str, Any], report: Callable[[str], None]) -> str:
-    """The root that an entry of the list is. What is no name for one is reported."""
+    """Return the name of the root that holds the current entry. An invalid name is reported."""
     name = spec.get("as", ENTRY)
     if isinstance(name, str) and name.isidentifier() and name not in ROOTS | FUNCTIONS | {"result", "let", IT, INDEX}:
         return name
-    report(f"{name!r} is no name for an entry: write a word that is no root of expressions")
+    report(f"{name!r} cannot name an entry: write a word that is not a root of expressions")
     return ENTRY
 
 
@@ -506,7 +512,10 @@ def _compile_shaped(
     functions: frozenset[str],
     pointer: tuple[str | int, ...],
 ) -> Render:
-    """What a shape makes of a thing, which is null where that is; without one it sees what there is here."""
+    """Compile the use of a shape on a thing. The result is null if the thing is null.
+
+    Without a thing the shape sees the current scope.
+    """
     if not roots:
         report((*pointer, "shape"), _NO_SHAPES)
     name: str = spec["shape"]
@@ -527,12 +536,12 @@ def _shape(scope: Scope, name: str) -> Shape:
 
 
 Key = str | int | None
-"""A key that an expression looks up: None where it is computed itself."""
+"""A key that an expression looks up, or None if the key itself is computed."""
 
 
 @lru_cache(4096)
 def chains(source: str) -> tuple[tuple[str, tuple[Key, ...]], ...]:
-    """The roots that the expressions of a text, which can be compiled, read, each with its keys: `path` and `a`."""
+    """Return the roots that the expressions of a text read, each with its keys, such as `path` and `a`."""
     looks: list[nodes.Node] = []
     for part in parse_text(source, source):
         looks += [*every(nodes.Name, part), *every(nodes.Getattr, part), *every(nodes.Getitem, part)]
@@ -545,9 +554,10 @@ _NO_INDEXES: Mapping[str, int] = {}
 
 
 def find_alternatives(source: str, indexes: Mapping[str, int] = _NO_INDEXES) -> list[tuple[str, tuple[Any, ...]]]:
-    """The roots and keys of `{{ path.id or headers['Id'] }}`; none where it is more. Raises ExpressionError.
+    """Return the alternatives of `{{ path.id or headers['Id'] }}`, each as root and keys.
 
-    A key that is computed may be one of the `indexes`.
+    Returns an empty list if the expression is anything else. A computed key may be one of the `indexes`. Raises
+    ExpressionError.
     """
     chains = [_spelled(end, indexes) for end in _alternatives(source)]
     found = [chain for chain in chains if chain]
@@ -556,7 +566,10 @@ def find_alternatives(source: str, indexes: Mapping[str, int] = _NO_INDEXES) -> 
 
 @lru_cache(4096)
 def _alternatives(source: str) -> tuple[nodes.Node, ...]:
-    """Kept, as requests ask for the places of their inputs. Raises ExpressionError."""
+    """Return the operands of `or`. Cached, because every request asks for the places of its inputs.
+
+    Raises ExpressionError.
+    """
     parts = parse_text(source, source)
     return tuple(_ends(parts[0])) if len(parts) == 1 else ()
 
@@ -596,8 +609,8 @@ def _wrap_error(error: Exception, source: str) -> ExpressionError:
 
 
 class _Exact(NodeTransformer):
-    """Numbers with a point are decimals, what `~` puts together is text as it is elsewhere, where null is empty,
-    times are ordered by when they are, and headers are found however their names are written.
+    """Adapts Jinja2 to exact values: numbers with a point become decimals, `~` treats null as empty text, times are
+    ordered chronologically, and header names are case-insensitive.
     """
 
     def visit_Name(self, node: nodes.Name) -> nodes.Expr:
@@ -641,7 +654,7 @@ def _is_headers(node: nodes.Node) -> bool:
 
 
 def _as_found(root: str, keys: Sequence[Any]) -> tuple[Any, ...]:
-    """The keys as they are looked up: the names of headers are kept in lower case."""
+    """Return the keys as they are looked up: names of headers in lower case."""
     if root == HEADERS and keys and isinstance(keys[0], str):
         return (keys[0].lower(), *keys[1:])
     return tuple(keys)
@@ -703,9 +716,9 @@ _FAILURES = (TypeError, UndefinedError, ArithmeticError, ValueError, AttributeEr
 
 
 def null_for(error: Exception, source: str) -> None:
-    """Null, as the expression met null or another kind of value than its operator takes.
+    """Return null if the expression failed because of null or a value of the wrong type.
 
-    Raises ExpressionError where it may not do what it tried, and any other error again.
+    Raises ExpressionError if the sandbox forbids the operation; any other error is raised again.
     """
     if isinstance(error, TemplateRuntimeError) and not isinstance(error, UndefinedError):
         raise ExpressionError(f"{error} in {source!r}") from None
@@ -718,14 +731,14 @@ def null_for(error: Exception, source: str) -> None:
 
 
 def every[N: nodes.Node](kind: type[N], expression: nodes.Node) -> list[N]:
-    """The parts of that kind, the whole included."""
+    """Return the nodes of that type in the expression, including the expression itself."""
     return [*([expression] if isinstance(expression, kind) else []), *expression.find_all(kind)]
 
 
 def check_part(
     expression: nodes.Expr, roots: frozenset[str] | None, source: str, functions: frozenset[str] = FUNCTIONS
 ) -> None:
-    """Raises ExpressionError for names, filters and calls that there are not."""
+    """Check that all names, filters and calls exist. Raises ExpressionError."""
     names, calls = (roots or frozenset()) | functions, every(nodes.Call, expression)
     called = {id(call.node) for call in calls}
     for name in every(nodes.Name, expression):
@@ -761,7 +774,10 @@ def check_part(
 
 
 def _names_form(call: nodes.Call) -> bool:
-    """Tells if the one argument can be a form of ids: what is computed is only known later."""
+    """Return whether the only argument is a form of ids.
+
+    A computed argument is accepted, because it is checked later.
+    """
     match call:
         case nodes.Call(args=[nodes.Const(value=form)], kwargs=[]):
             return is_form(form)
@@ -775,7 +791,7 @@ def _lacks_thing(thing: nodes.Expr) -> str | None:
 
 
 _NAMED = {"map": 0, "select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
-"""Filters that take another filter or test by its name, and the position of that argument."""
+"""Filters whose argument is the name of another filter or test, and the position of that argument."""
 
 
 def _check_names(used: nodes.Filter, source: str) -> None:
@@ -788,13 +804,13 @@ def _check_names(used: nodes.Filter, source: str) -> None:
 
 
 def chain_of(expression: nodes.Node) -> tuple[str, tuple[Any, ...]] | None:
-    """`result.account.iban` as its root and keys; most expressions are no more than that."""
+    """Return `result.account.iban` as root and keys. Most expressions have this form."""
     chain = _spelled(expression)
     return chain and (chain[0], _as_found(*chain))
 
 
 def _spelled(expression: nodes.Node, indexes: Mapping[str, int] = _NO_INDEXES) -> tuple[str, tuple[Any, ...]] | None:
-    """The root and keys as they are written: names of headers are looked up in small letters."""
+    """Return root and keys as they are written, although header names are looked up in lower case."""
     keys: list[Any] = []
     while not isinstance(expression, nodes.Name):
         if isinstance(expression, nodes.Getattr):
@@ -812,7 +828,10 @@ def _spelled(expression: nodes.Node, indexes: Mapping[str, int] = _NO_INDEXES) -
 
 
 def _days(expression: nodes.Expr) -> int | None:
-    """The number in `today(-3)`: test data has hundreds of them, and to compile each would hold up every start."""
+    """Return the number in `today(-3)`.
+
+    Test data has hundreds of these, and compiling each one would slow down the start.
+    """
     match expression:
         case nodes.Call(node=nodes.Name(name="today"), args=[number], kwargs=[], dyn_args=None, dyn_kwargs=None):
             match number:
@@ -826,12 +845,12 @@ def _days(expression: nodes.Expr) -> int | None:
 def _day(scope: Scope, days: int) -> Any:
     try:
         return scope["today"](days)
-    except (ArithmeticError, LookupError):  # no calendar has it, or nothing tells the day
+    except (ArithmeticError, LookupError):  # the date is out of range, or the scope has no clock
         return None
 
 
 def told_state(expression: nodes.Node) -> tuple[str, tuple[str, tuple[Any, ...]]] | None:
-    """The thing, and the root and keys of its state, of `wire('consent', result.status)`."""
+    """Return the thing, and the root and keys of its state, in `wire('consent', result.status)`."""
     match expression:
         case nodes.Call(node=nodes.Name(name="wire"), args=[nodes.Const(value=str(thing)), state]):
             chain = chain_of(state)
@@ -840,7 +859,7 @@ def told_state(expression: nodes.Node) -> tuple[str, tuple[str, tuple[Any, ...]]
 
 
 def _equality(expression: nodes.Node) -> tuple[str, tuple[Any, ...], str] | None:
-    """The root, the keys and the text of `query.status == 'booked'`: most conditions are no more than that."""
+    """Return root, keys and text of `query.status == 'booked'`. Most conditions have this form."""
     match expression:
         case nodes.Compare(expr=left, ops=[nodes.Operand(op="eq", expr=nodes.Const(value=str(text)))]):
             chain = chain_of(left)
@@ -863,7 +882,7 @@ def _choose(test: Render, one: Render, other: Render = lambda _: None) -> Render
 
 
 def _find_first(ends: Sequence[Render]) -> Render:
-    """Looks for the first that is true, as `or` does; else the last one."""
+    """Compile `or`: the first operand that is true, or the last one."""
 
     def evaluate(scope: Scope) -> Any:
         value = None
@@ -876,7 +895,7 @@ def _find_first(ends: Sequence[Render]) -> Render:
 
 
 def look_at_root(scope: Scope, root: str) -> Any:
-    """The value of a root that is computed on demand."""
+    """Return the value of a root that is computed on demand."""
     compute = scope.get(root)
     return None if compute is None else compute()
 
@@ -894,5 +913,5 @@ def _follow(root: str, keys: tuple[Any, ...]) -> Render:
 
 
 def follow(value: Any, keys: Iterable[Any]) -> Any:
-    """What is below the value at these keys; null where nothing is."""
+    """Return the value below these keys, or null if there is none."""
     return reduce(member, keys, value)

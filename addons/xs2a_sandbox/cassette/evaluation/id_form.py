@@ -1,4 +1,4 @@
-"""The forms in which ids are made, as `{uuid}`, `{digits:12}` or `PAY-{hex:16}`."""
+"""The forms of generated ids, such as `{uuid}`, `{digits:12}` or `PAY-{hex:16}`."""
 
 import re
 from collections.abc import Callable
@@ -10,16 +10,16 @@ ALPHABETS = {
     "capitals": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
     "base64url": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
 }
-"""The characters of each kind, the narrowest first."""
+"""The characters of each kind, from the smallest alphabet to the largest."""
 
 LEAST, MOST = 4, 64
-"""How many characters an id can have by these forms."""
+"""The least and the most random characters in an id."""
 
 _AROUND = r"[A-Za-z0-9._~-]*"
 PATTERN = rf"{_AROUND}(\{{uuid\}}|\{{({'|'.join(ALPHABETS)}):([4-9]|[1-5][0-9]|6[0-4])\}}){_AROUND}"
-"""The regular expression of all forms."""
+"""The regular expression that matches all forms."""
 _FIXED_BITS, _VERSION_4 = 0xF000 << 64 | 0xC000 << 48, 0x4000 << 64 | 0x8000 << 48
-"""The bits of a UUID that say its version and variant (RFC 9562), and what they are in one that is random."""
+"""The bits of a UUID for its version and variant (RFC 9562), and their values in a random UUID."""
 _KIND = re.compile(r"\{([a-z0-9]+):([0-9]+)\}")
 
 
@@ -28,19 +28,22 @@ def is_form(text: object) -> bool:
 
 
 def make_id(form: str, uuid: Callable[[], str], text: Callable[[str, int], str]) -> str:
-    """An id in that form; `text` gives so many characters of an alphabet. Raises ValueError where it is no form."""
+    """Return an id in that form. `text` returns random text from an alphabet, in a given length.
+
+    Raises ValueError if it is not a form.
+    """
     if form == UUID:
         return uuid()
     if not is_form(form):
-        raise ValueError(f"{form!r} is no form of ids, such as {{uuid}}, {{digits:12}} or PAY-{{hex:16}}")
+        raise ValueError(f"{form!r} is not a form of ids, such as {{uuid}}, {{digits:12}} or PAY-{{hex:16}}")
     if UUID in form:
         return form.replace(UUID, uuid())
     return _KIND.sub(lambda match: text(ALPHABETS[match[1]], int(match[2])), form)
 
 
 def as_uuid(drawn: bytes) -> str:
-    """The random UUID (version 4) of 16 bytes."""
-    # A third of what the class UUID takes for it, which every payment waits for.
+    """Return 16 random bytes as a random UUID (version 4)."""
+    # Takes a third of the time of the class UUID, and every payment needs one.
     number = int.from_bytes(drawn) & ~_FIXED_BITS | _VERSION_4
     text = f"{number:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -1,4 +1,4 @@
-"""Values of the root `let`: those of the whole dialect, and the ones of an operation or rule over them."""
+"""Values of the root `let`: those of the dialect, overridden by those of an operation or rule."""
 
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -8,7 +8,7 @@ from xs2a_sandbox.cassette.evaluation.expressions import Scope, render
 
 
 class DialectLets(Mapping[str, Any]):
-    """The dialect's values, each computed from the scope when it is first looked at."""
+    """The dialect's values. Each is computed from the scope at first use."""
 
     __slots__ = ("_compiled", "_scope", "_values")
 
@@ -33,6 +33,6 @@ class DialectLets(Mapping[str, Any]):
 
 
 def lets_of(compiled: Mapping[str, Any], scope: Scope) -> MutableMapping[str, Any]:
-    """The root `let` of a scope, to which an operation or rule adds its own values."""
-    # Of the two only the first is ever written to.
+    """Return the root `let` of a scope. An operation or rule adds its own values to it."""
+    # Writes go only to the first mapping.
     return ChainMap({}, DialectLets(compiled, scope))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Reads a thing from what its shape says of it, as far as the shape only renames and nests what the thing has."""
+"""Reconstructs a thing from its shape, as far as the shape only renames and nests the members of the thing."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def read_back(template: Any, said: Any, templates: Mapping[str, Any]) -> Any:
-    """The thing, or what is known of it; `templates` are those of all shapes by name."""
+    """Return the members of the thing that are known. `templates` holds the templates of all shapes by name."""
     if isinstance(template, str):
         return _read_text(template, said)
     if not isinstance(template, dict):
@@ -46,7 +46,7 @@ def read_back(template: Any, said: Any, templates: Mapping[str, Any]) -> Any:
 
 
 def _read_renamed(names: Mapping[str, Any], said: Mapping[str, Any], templates: Mapping[str, Any]) -> dict[str, Any]:
-    """The members that have been renamed, and their values; the others are as they are."""
+    """Return the thing's members from their new names; the other members keep theirs."""
     changed = {one: (member, None) for member, one in names.items() if isinstance(one, str)}
     for member, one in names.items():
         if isinstance(one, dict):
@@ -59,7 +59,7 @@ def _read_renamed(names: Mapping[str, Any], said: Mapping[str, Any], templates: 
 
 
 def _read_text(template: str, said: Any) -> Any:
-    """The value in the thing where the text is `{{ it.a.b }}`; the key where it looks one up, as `{{ {…}[it] }}`."""
+    """Return the thing's members for `{{ it.a.b }}`, or the key for a lookup like `{{ {…}[it] }}`."""
     parts = parse_text(template, template) if "{{" in template else []
     if len(parts) != 1:
         return _NOTHING
@@ -76,7 +76,7 @@ def _read_text(template: str, said: Any) -> Any:
 
 
 def _lay(parts: list[Any]) -> Any:
-    """What several parts of a template say of one thing."""
+    """Merge what several parts of a template say about one thing."""
     laid: Any = {}
     for part in parts:
         laid = merge_patch(laid, part) if isinstance(part, Mapping) else laid

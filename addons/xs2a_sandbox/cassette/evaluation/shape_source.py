@@ -1,7 +1,7 @@
-"""Writes the templates of shapes as Python functions, since a list may have a hundred thousand entries to be shaped.
+"""Compiles the templates of shapes to Python functions, because a list may have a hundred thousand entries to shape.
 
-Members, texts, conditions, comparisons, sums and the filters for single values become Python. Any other expression is
-called as it is elsewhere. Both come out the same.
+Members, texts, conditions, comparisons, sums and the filters for single values become Python. Every other expression is
+called as everywhere else. The results are the same.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ from xs2a_sandbox.errors import ExpressionError
 
 Report = Callable[[tuple[str | int, ...], str], None]
 Make = Callable[[Mapping[str, Any], Any], Any]
-"""Makes of a scope and a thing what its shape says."""
+"""Applies a shape: takes a scope and a thing."""
 
 _FILTERS = frozenset(
     "abs capitalize count d decimal default int join length lower replace round string title trim upper "
@@ -52,15 +52,15 @@ _FILTERS = frozenset(
 )
 _ENDS = frozenset({"first", "last"})
 _DEEPEST = 40
-"""Parts within parts that Python is asked to read; it has a limit of its own."""
+"""The deepest nesting in the generated Python, which has a limit of its own."""
 _LONGEST_LITERAL = 15
-"""Members of a mapping that Python makes in one go; a copy of a longer one, with what differs, takes half the time."""
+"""The most members of a dict literal. Above that, copying a dict and changing it takes half the time."""
 _COMPARED = {"eq": "==", "ne": "!=", "in": "in", "notin": "not in"}
 _ALWAYS_THERE = ("{", "[", "'", '"')
 
 
 class Use(NamedTuple):
-    """A place where a shape is used: whether it is given a thing there, or sees what there is."""
+    """A use of a shape. `is_given` is true if the shape gets a thing, and false if it sees the current scope."""
 
     name: str
     pointer: tuple[str | int, ...]
@@ -69,7 +69,7 @@ class Use(NamedTuple):
 
 @dataclass(slots=True)
 class Written:
-    """The roots that a template reads, the shapes that it uses, and whether it calls functions, such as `now()`."""
+    """The roots that a template reads, the shapes that it uses, and whether it calls functions such as `now()`."""
 
     reads: set[str] = field(default_factory=set)
     uses: list[Use] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Written:
 
 
 class ShapeSource:
-    """The functions of all shapes of a dialect, line by line, and the values that their lines name."""
+    """The source of all shape functions of a dialect, line by line, and the values that it refers to."""
 
     def __init__(self, names: Sequence[str], roots: frozenset[str]) -> None:
         self.functions = {name: f"shape_{number}" for number, name in enumerate(names)}
@@ -88,7 +88,7 @@ class ShapeSource:
         self._count = 0
 
     def write(self, name: str, template: Any, report: Report) -> Written:
-        """Adds the function of one shape; `report` is told of each mistake and its place in the template."""
+        """Add the function of one shape. Calls `report` with each mistake and its place in the template."""
         written = self.written[name] = Written()
         self.lines.append(f"def {self.functions[name]}(scope, it):")
         block = _Block(self, written, report, 1, {IT: "it"})
@@ -96,14 +96,14 @@ class ShapeSource:
         return written
 
     def compile(self) -> dict[str, tuple[Make, "ShapedThings | None"]]:
-        """The functions, by the names of the shapes, and where what they have made is kept."""
+        """Return the functions by shape name, each with the cache of its results."""
         self._values |= {f"kept_{function}": self._memory(name) for name, function in self.functions.items()}
         exec(compile("\n".join(self.lines), "<shapes>", "exec"), self._values)
         made = self.functions.items()
         return {name: (self._values[function], self._values[f"kept_{function}"]) for name, function in made}
 
     def _memory(self, name: str) -> "ShapedThings | None":
-        """Where what it makes is kept; None where the same thing does not always come out the same."""
+        """Return a cache for the shape's results, or None if the same thing can give different results."""
         names = [name]
         for one in names:
             names += [use.name for use in self.written[one].uses if use.name not in names and use.name in self.written]
@@ -111,7 +111,7 @@ class ShapeSource:
         return ShapedThings() if all(one.reads <= {IT} and not one.calls for one in written) else None
 
     def bind(self, value: Any) -> str:
-        """A name for a value that is there already."""
+        """Return a new name for an existing value."""
         name = self.fresh()
         self._values[name] = value
         return name
@@ -122,11 +122,11 @@ class ShapeSource:
 
 
 class _Unwritten(Exception):
-    """Only the ordinary way of evaluating an expression covers it."""
+    """Raised for an expression that has no Python translation and must be evaluated in the ordinary way."""
 
 
 class _Block:
-    """Lines of one indentation; `variables` are roots that are variables of the function."""
+    """Lines of one indentation level. `variables` are the roots that are variables of the function."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class _Block:
         self._source.lines.append("    " * self._indent + line)
 
     def value(self, template: Any, pointer: tuple[str | int, ...]) -> str:
-        """Python for what the template comes to, once the lines that it needs are added."""
+        """Return a Python expression for the template. The lines that it depends on are added to the block."""
         if isinstance(template, str):
             return self._text(template, pointer)
         if isinstance(template, dict):
@@ -204,7 +204,7 @@ class _Block:
         return f"(None if {thing} is None else {function}(scope, {thing}))"
 
     def _renamed(self, template: Mapping[str, Any], pointer: tuple[str | int, ...]) -> str:
-        """The members of a thing in their order, by other names; those that have none there keep theirs."""
+        """Return Python for `rename`: the members of a thing in their order, under new names where `rename` has one."""
         names: dict[str, str] = {}
         changed: dict[str, Any] = {}
         dropped: set[str] = set()
@@ -264,7 +264,7 @@ class _Block:
             source = self._source.bind(template["each"])
             return self._keep(f"shape_all({function}, kept_{function}, scope, listed({listed}, allow, {source}))")
         made = self._keep("[]")
-        # What is in the thing is bounded by it; another list would be gone through for each thing.
+        # A list within the thing is bounded by the thing; any other list would be iterated again for each thing.
         bound = "allow" if self._is_inside(template["each"]) else "spend"
         entries = f"listed({listed}, {bound}, {self._source.bind(template['each'])})"
         self.add(f"for {index}, {entry} in enumerate({entries}):")
@@ -280,7 +280,7 @@ class _Block:
         return made
 
     def _is_inside(self, source: Any) -> bool:
-        """Says whether the list is part of the thing itself."""
+        """Return whether the list is part of the thing itself."""
         try:
             parts = parse_text(source, source) if isinstance(source, str) else []
         except ExpressionError:
@@ -321,7 +321,7 @@ class _Block:
         return "None"
 
     def _expression(self, part: nodes.Expr, source: str) -> str:
-        """Raises ExpressionError where it cannot be compiled."""
+        """Return Python for the expression. Raises ExpressionError if it cannot be compiled."""
         names = self._source.roots | self._variables.keys()
         try:
             check_part(part, names, source)
@@ -362,7 +362,7 @@ class _Block:
         return made
 
     def _once(self, key: tuple[Any, ...], value: Callable[[], str]) -> str:
-        """The variable that holds a value which is needed again and again."""
+        """Return the variable that holds this value, so that it is computed only once."""
         block: _Block | None = self
         while block:
             if key in block._kept:
@@ -372,7 +372,7 @@ class _Block:
         return self._kept[key]
 
     def _scope(self) -> str:
-        """The scope of expressions that are called."""
+        """Return Python for the scope that called expressions get."""
         given = "".join(f"{name!r}: {variable}, " for name, variable in self._variables.items())
         return self._once(("scope", given), lambda: f"{{**scope, {given}}}")
 
@@ -390,7 +390,7 @@ class _Block:
         return f"{members}.get({key!r})"
 
     def _python(self, node: nodes.Node, depth: int = 0, *, is_loose: bool = False) -> str:
-        """`is_loose` where it makes no difference if what is undefined comes out as null. Raises _Unwritten."""
+        """Return Python for the node. If `is_loose`, undefined values may become null. Raises _Unwritten."""
         if depth > _DEEPEST:
             raise _Unwritten
         if chain := chain_of(node):
@@ -471,7 +471,7 @@ def _has_expression(template: Any) -> bool:
 
 
 def _write_end(end: nodes.Expr | None) -> str:
-    """The end of a slice. Raises _Unwritten where it is computed."""
+    """Return the end of a slice. Raises _Unwritten if it is computed."""
     match end:
         case None:
             return ""
@@ -483,7 +483,7 @@ def _write_end(end: nodes.Expr | None) -> str:
 
 
 def _constant(node: nodes.List | nodes.Dict) -> list[Any] | dict[str, Any] | None:
-    """The list or mapping, where all that is in it is written out."""
+    """Return the list or mapping, or None if it is not made of constants only."""
     pairs = node.items if isinstance(node, nodes.Dict) else ()
     parts = [part for pair in pairs for part in (pair.key, pair.value)] if pairs else node.items
     values = [part.value for part in parts if isinstance(part, nodes.Const) and not isinstance(part.value, float)]
@@ -493,7 +493,7 @@ def _constant(node: nodes.List | nodes.Dict) -> list[Any] | dict[str, Any] | Non
 
 
 def _plain(function: Any) -> Callable[..., Any]:
-    """The filter or test itself, without what it costs."""
+    """Return the filter or test without the wrapper that counts its work."""
     own: Callable[..., Any] = function.__wrapped__
     return own
 
@@ -503,7 +503,7 @@ _join = _plain(ENVIRONMENT.filters["join"])
 
 
 class _Members:
-    """The members of what is no plain mapping."""
+    """Gives access to the members of a value that is not a plain dict."""
 
     __slots__ = ("_value",)
 
@@ -538,7 +538,7 @@ def _last(values: Any) -> Any:
 
 
 _FREE = 1000
-"""Characters of a text that is put together, which cost nothing."""
+"""Characters of concatenated text that cost nothing."""
 
 
 def _concat(values: Sequence[Any]) -> str:
@@ -558,12 +558,15 @@ def _merge(parts: Sequence[Any]) -> Any:
 
 
 _LONG = 1000
-"""Entries of a list that are worth to be kept: it is the bank's own, and asked for again."""
+"""The least length of a list whose shaped entries are cached. Such lists are the bank's own and are read repeatedly."""
 _MOST_KEPT = 2**15
 
 
 class ShapedThings:
-    """What a shape has made of things, by their identity: a thing that is held is no other one."""
+    """A cache of shaped things by identity.
+
+    It holds a reference to each thing, so that no other can get the same id.
+    """
 
     __slots__ = ("_held", "_shaped")
 
@@ -586,7 +589,7 @@ class ShapedThings:
 
 
 def shape_all(make: Make, kept: ShapedThings | None, scope: Mapping[str, Any], things: Sequence[Any]) -> list[Any]:
-    """Shapes each thing. Those of long lists are kept, where the same thing always comes out the same."""
+    """Return each thing shaped. The entries of long lists are cached if the same thing always gives the same result."""
     if kept is not None and len(things) >= _LONG:
         return kept.shape(make, scope, things)
     return [None if it is None else make(scope, it) for it in things]

@@ -1,4 +1,4 @@
-"""Named templates, each of which turns one thing of the domain into what an interface says of it."""
+"""Shapes: named templates, each of which turns a thing of the domain into its form in an interface."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ _UNCHANGED = re.compile(r"\{\{\s*it\s*\}\}")
 
 @dataclass(frozen=True, slots=True)
 class CompiledShape:
-    """`reads` are the roots that its own expressions read, `uses` the shapes that it uses itself."""
+    """A compiled template. `reads` are the roots that its own expressions read, `uses` the shapes that it uses."""
 
     template: Any
     make: Make
@@ -48,9 +48,9 @@ class CompiledShape:
 def compile_shapes(
     templates: Mapping[str, Any], roots: frozenset[str], report: Callable[[str, tuple[str | int, ...], str], None]
 ) -> Mapping[str, CompiledShape]:
-    """The shapes of a dialect, which may use each other.
+    """Compile the shapes of a dialect, which may use each other.
 
-    `report` takes the name of the shape, the place in its template, and what is wrong there.
+    Calls `report` with the name of the shape, the place in its template, and a text about the mistake.
     """
     source = ShapeSource(list(templates), roots)
     written = {name: source.write(name, template, partial(report, name)) for name, template in templates.items()}

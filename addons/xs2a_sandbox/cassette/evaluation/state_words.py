@@ -1,4 +1,4 @@
-"""The words of an interface for the states of the domain, one for one, so that they lead back as well."""
+"""The words of an interface for the states of the domain. The mapping is one-to-one, so it works both ways."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,21 +14,21 @@ STATES: Mapping[str, tuple[str, ...]] = {
     "basket": ("RCVD", "PATC", "ACTC", "RJCT", "CANC"),
     "login": ("awaiting", "authorised", "rejected"),
 }  # fmt: skip
-"""The states that there are, by thing."""
+"""The states of each thing."""
 
 
 @dataclass(frozen=True)
 class StateWords:
-    """By thing and state, the word of the interface. A state without one is called as the domain calls it."""
+    """The word of the interface for each thing and state. A state without a word keeps its name."""
 
     words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def word(self, thing: str, state: str | None) -> str | None:
-        """What the interface calls the state; the state itself where it has no word for it."""
+        """Return the interface's word for the state, or the state itself if there is no word."""
         return self.words.get(thing, {}).get(state, state) if state else state
 
     def state(self, thing: str, word: str) -> str:
-        """The state that the interface calls so; the word itself where there is none."""
+        """Return the state for the interface's word, or the word itself if no state has it."""
         return self._states.get(thing, {}).get(word, word)
 
     @cached_property

@@ -1,6 +1,6 @@
-"""Compares JSON values: whether they are equal, contained or in order, and how far they are apart.
+"""Compares JSON values: whether they are equal, contained or ordered, and how far apart they are.
 
-A distance of 0 is equal, 1 is nothing like it.
+A distance of 0 means equal, 1 means completely different.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Any
 from xs2a_sandbox.documents.formats import is_date, is_date_time
 
 LEAST = 0.01
-"""The distance that keeps a value which does not fit behind those which do."""
+"""The least distance of a value that does not fit, so that it sorts behind those that do."""
 _OTHER_CASE = 0.05
 _LONGEST = 100
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,6})?")
@@ -22,7 +22,7 @@ _SCALARS = frozenset({str, int, Decimal, bool, type(None)})
 
 
 def canonical(value: Any, textual: bool = False) -> Any:
-    """A hashable stand-in: equal exactly where the values are. None for lists and objects, which have none."""
+    """Return a hashable value that is equal exactly if the JSON values are equal, or None for lists and objects."""
     if textual:
         return to_text(value)
     if isinstance(value, bool):
@@ -35,7 +35,7 @@ def canonical(value: Any, textual: bool = False) -> Any:
 
 
 def is_equal(left: Any, right: Any) -> bool:
-    """Equal as JSON: numbers by value, and true is not 1."""
+    """Return whether two values are equal as JSON: numbers by value, and true is not 1."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(is_equal(value, right[key]) for key, value in left.items())
     if isinstance(left, list) and isinstance(right, list):
@@ -44,7 +44,10 @@ def is_equal(left: Any, right: Any) -> bool:
 
 
 def contains(whole: Any, part: Any) -> bool:
-    """Tells if `part` is in `whole`: every member of an object, every entry of a list in any order, else equal."""
+    """Return whether `whole` contains `part`.
+
+    Objects need every member of `part`, lists need every entry in any order, other values must be equal.
+    """
     if isinstance(part, dict):
         return isinstance(whole, dict) and all(
             name in whole and contains(whole[name], value) for name, value in part.items()
@@ -55,7 +58,7 @@ def contains(whole: Any, part: Any) -> bool:
 
 
 def make_comparable(left: Any, right: Any) -> tuple[Any, Any] | None:
-    """Both as decimals, else both as ISO dates or times, else nothing that could be ordered."""
+    """Return both as decimals, or as ISO dates, or as times; None if they cannot be ordered."""
     for read in (_as_decimal, _as_date, as_time):
         pair = read(left), read(right)
         if None not in pair:
@@ -64,7 +67,7 @@ def make_comparable(left: Any, right: Any) -> tuple[Any, Any] | None:
 
 
 def measure_distance(expected: Any, value: Any) -> float:
-    """The distance of a value from the one that is expected."""
+    """Return the distance of a value from the expected one."""
     if is_equal(expected, value):
         return 0.0
     if isinstance(value, str) and not isinstance(expected, dict | list):
@@ -85,7 +88,10 @@ def _words_apart(expected: str, word: str) -> float:
 
 
 def gap(left: Any, right: Any) -> tuple[float, str]:
-    """Numbers in proportion to the greater one, times in proportion to a year; and the difference in words."""
+    """Return the distance and the difference in words.
+
+    The distance is relative to the greater number, or to a year for times.
+    """
     if isinstance(left, Decimal):
         try:
             difference, greater = abs(left - right), max(abs(left), abs(right))
@@ -101,7 +107,7 @@ def gap(left: Any, right: Any) -> tuple[float, str]:
 
 
 def merge_patch(value: Any, patch: Any) -> Any:
-    """The value with a JSON Merge Patch applied to it."""
+    """Return the value with a JSON Merge Patch (RFC 7396) applied."""
     if type(patch) is not dict and not isinstance(patch, Mapping):
         return patch
     result = dict(value) if type(value) is dict or isinstance(value, Mapping) else {}
@@ -138,5 +144,5 @@ def _as_date(value: Any) -> date | None:
 
 
 def as_time(value: Any) -> datetime | None:
-    """The time that a text says, with its offset; None for anything else."""
+    """Return the time in a text with a UTC offset, or None for anything else."""
     return datetime.fromisoformat(value.upper()) if isinstance(value, str) and is_date_time(value) else None

@@ -1,7 +1,7 @@
-"""A limit to the work that the expressions of one answer may do, counted while they do it.
+"""Limits the work of expressions in one response; the work is counted while they run.
 
-Nothing from outside can interrupt a filter, and the sandbox answers nobody else meanwhile. So what goes into every
-filter, test and operator is weighed before, and whatever is taken one by one is counted.
+A filter cannot be interrupted from outside, and the sandbox answers no other request meanwhile. So the arguments of
+every filter, test and operator are measured first, and entries of lists are counted as they are read.
 """
 
 import threading
@@ -12,10 +12,10 @@ from typing import Any
 from jinja2.exceptions import SecurityError
 
 BUDGET = 1_000_000
-"""Units: about one for an entry that is looked at, five for a filter or test that is called. Less than a second."""
+"""Units of work: about one for reading an entry, five for calling a filter or test. They last less than a second."""
 
 WORK = "\0work"
-"""The member of a scope that holds its Work: all expressions of one request share it. Nobody can type the name."""
+"""The key in a scope for its Work, which all expressions of a request share. Nobody can type it."""
 
 _CALL = 5
 _CHARACTERS = 64
@@ -23,7 +23,7 @@ _CHARACTERS = 64
 
 
 class Work:
-    """The rest of a budget."""
+    """The units that are left of the budget."""
 
     __slots__ = ("left",)
 
@@ -40,7 +40,7 @@ _current = _Current()
 
 
 def begin(work: Work) -> Work:
-    """Spends from this one from now on; returns the one before, which `end` takes."""
+    """Use this budget from now on. Returns the previous one, to be passed to `end`."""
     before, _current.work = _current.work, work
     return before
 
@@ -50,7 +50,7 @@ def end(before: Work) -> None:
 
 
 def spend(units: int) -> None:
-    """Raises SecurityError where too little is left."""
+    """Deduct units from the budget. Raises SecurityError if too few are left."""
     work = _current.work
     work.left -= units
     if work.left < 0:
@@ -59,16 +59,16 @@ def spend(units: int) -> None:
 
 
 ALLOWED = 100
-"""Units that each entry of a list which is shaped may cost; the limit is that of all together."""
+"""Units granted for each entry of a list that is shaped. The limit applies to the sum."""
 
 
 def allow(entries: int) -> None:
-    """Makes room for the work that shaping so many entries is: there is one for each that was found already."""
+    """Raise the budget for shaping this many entries, whose number is limited by the data found before."""
     _current.work.left += ALLOWED * entries
 
 
 def charge(value: Any) -> Any:
-    """The value, once its entries and characters have been paid for, those inside included."""
+    """Return the value after charging for its entries and characters, including nested ones."""
     if type(value) is str:
         spend(1 + len(value) // _CHARACTERS)
     elif isinstance(value, list | tuple | Mapping):
@@ -77,7 +77,7 @@ def charge(value: Any) -> Any:
 
 
 def charge_entries(value: Any) -> Any:
-    """The value, once its entries have been paid for, whatever is inside them."""
+    """Return the value after charging for its entries, but not for their content."""
     if isinstance(value, list | tuple | Mapping):
         spend(1 + len(value))
         return value
@@ -85,11 +85,11 @@ def charge_entries(value: Any) -> Any:
 
 
 def meter(function: Callable[..., Any], *, is_shallow: bool = False) -> Callable[..., Any]:
-    """A filter or test that is paid for when it is called, by what it is given.
+    """Wrap a filter or test so that each call is charged by its arguments.
 
-    A shallow one does not look inside the entries of its first argument.
+    With `is_shallow` the content of the entries of its first argument is not charged.
     """
-    # Jinja2 hands an environment or a context to some.
+    # Jinja2 passes an environment or a context to some of them.
     first = 1 if hasattr(function, "jinja_pass_arg") else 0
     weigh = charge_entries if is_shallow else charge
 
@@ -113,9 +113,9 @@ def _one_by_one(values: Iterator[Any]) -> Iterator[Any]:
 
 
 def size(value: Any, most: int, each: int = 0, characters: int = 1) -> int:
-    """Entries and characters, those inside included, `each` more for every value; the count ends above `most`.
+    """Count entries and characters, including nested ones, plus `each` for every value.
 
-    As many `characters` count as one.
+    The count stops above `most`. This many `characters` count as one.
     """
     total, rest = 0, [value]
     while rest and total <= most:

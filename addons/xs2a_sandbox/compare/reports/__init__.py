@@ -1,1 +1,1 @@
-"""Tells the differences to terminals, programs, CI and browsers."""
+"""Writes differences for terminals, programs, CI and browsers."""

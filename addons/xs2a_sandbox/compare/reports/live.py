@@ -1,4 +1,4 @@
-"""Tells of a comparison while the sandbox serves: a line for each exchange that differs, and at the end all of it."""
+"""Reports a comparison while the sandbox serves: a line for each exchange with differences, then a summary."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,23 +15,23 @@ from xs2a_sandbox.compare.reports.wording import cut
 SPARED = "a write, and --allow-writes was not given"
 
 _KEPT = 1000
-"""Exchanges that differ, and others, that are kept for reports; of more only the number is told."""
+"""The most exchanges with differences, and of others, that are kept for reports. More are only counted."""
 _NAMED = 10
-"""Differences of one exchange that are shown, each in a line."""
+"""The most differences of one exchange that are shown, one per line."""
 _LISTED = 50
 _SHORT = 60
 
 
 @dataclass
 class _Group:
-    """A difference that may occur in many exchanges: the first of them, and how many there are."""
+    """A difference that occurs in one or more exchanges: the first of them, and their number."""
 
     first: str
     exchanges: int = 0
 
 
 class LiveReport:
-    """`say` is told each line. Everything is redacted as it comes, with `redact`; `keeps` exchanges for `report`."""
+    """Calls `say` with each line. Everything is redacted at once, with `redact`; it `keeps` exchanges for `report`."""
 
     def __init__(self, banks: str, ignoring: Ignoring, redact: Redact | None = None, *, keeps: bool = False) -> None:
         self.say: Callable[[str], None] = lambda text: None
@@ -49,14 +49,14 @@ class LiveReport:
         self._exchanges: dict[bool, list[ComparedExchange]] = {True: [], False: []}
 
     def counts(self) -> dict[str, int]:
-        """How many exchanges were compared, and how many differences were found."""
+        """Return the numbers of compared exchanges and of differences."""
         return {
             "comparisons": self._counts["exchanges"],
             "differences": sum(self._counts[severity] for severity in SEVERITIES),
         }
 
     def differences(self) -> Iterator[dict[str, Any]]:
-        """What differs, the worst first: in how many exchanges of which operation, and what it was in the first."""
+        """Yield the differences, the worst first, with their operation, number of exchanges, and first occurrence."""
         groups = sorted(self._groups.items(), key=lambda pair: (SEVERITIES.index(pair[0][1]), -pair[1].exchanges))
         for (operation, severity, kind, place), group in groups:
             yield {
@@ -69,13 +69,16 @@ class LiveReport:
             }
 
     def show(self, compared: Compared) -> ComparedExchange | None:
-        """The lines to tell of it, if any. For large answers this takes seconds; it may be called in any thread."""
+        """Return the exchange for the report, if it is needed.
+
+        For large answers this takes seconds. It can be called in any thread.
+        """
         matters = bool(compared.differences or compared.trouble or compared.moved)
         kept = self._keeps and len(self._exchanges[matters]) < _KEPT
         return reports.exchange(compared, 0, self.redact) if matters or kept else None
 
     def add(self, compared: Compared, exchange: ComparedExchange | None) -> None:
-        """`exchange` is what `show` has made of it."""
+        """Add an exchange and its result from `show`."""
         counts = self._counts
         counts["exchanges"] += 1
         self._verdicts[compared.verdict] += 1
@@ -97,7 +100,7 @@ class LiveReport:
                 self.say(line)
 
     def _group(self, exchange: ComparedExchange) -> list[Finding]:
-        """The findings that no exchange before had; the others are counted."""
+        """Return the findings that no earlier exchange had, and count all."""
         new, counted = [], set()
         for finding in exchange.findings:
             key = exchange.operation, finding.severity, finding.kind, finding.place
@@ -119,13 +122,13 @@ class LiveReport:
             self._once(f"not compared: {operation}: {why} (said once, counted at the end)", why)
 
     def report(self) -> Report:
-        """The report of all that is kept; `skipped` are the writes that the bank was spared."""
+        """Return the report on the kept exchanges. `skipped` are the writes that were not sent to the bank."""
         rules = Result((), tuple(self._spared), self._ignoring.unused, self._ignoring.lapsed)
         exchanges = sorted([*self._exchanges[True], *self._exchanges[False]], key=lambda exchange: exchange.number)
         return replace(reports.report(rules, self._banks, self.redact), exchanges=tuple(exchanges))
 
     def end(self) -> Iterator[str]:
-        """The last lines."""
+        """Yield the last lines."""
         counts, made = self._counts, self.report()
         tally = Tally(
             {verdict: self._verdicts[verdict] for verdict in VERDICTS},
@@ -148,7 +151,7 @@ class LiveReport:
         yield from (f"  {place}: its last day is over ({why})" for place, why in made.lapsed)
 
     def describe_cut(self) -> str | None:
-        """Says which exchanges `report` has, where these are not all."""
+        """Describe which exchanges `report` contains, if these are not all."""
         if any(len(kept) == _KEPT for kept in self._exchanges.values()):
             return f"the reports hold the first {_KEPT} exchanges that differ, and the first {_KEPT} that do not"
         return None

@@ -1,5 +1,5 @@
-"""Tells what may be said of a comparison. All of it comes from redacted exchanges: reports, patches and suggestions are
-made of this alone, and never of a `Result`.
+"""A comparison as it may be shown. Everything comes from redacted exchanges: reports, patches and suggestions are made
+only from this, never from a `Result`.
 """
 
 import json
@@ -25,17 +25,19 @@ Redact = Callable[[Exchange], Exchange]
 ABSENT = "(absent)"
 NOT_SHOWN = "(not shown)"
 UNKNOWN = "(none)"
-"""The operation of a request that fits none."""
+"""The operation of a request that matches none."""
 _LONGEST = 240
 _GONE: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A difference in words: `bank` and `sandbox` are what stands there, as JSON and cut short. `why` it is masked.
-    `manner`: how the two differ, seen before redaction.
+    """A difference in words. `bank` and `sandbox` are the values as JSON, shortened.
 
-    `where` as in `Difference`; `pointer` and `bank_pointer` are None for what is not in the body.
+    `why` is the reason if it is masked.
+
+    `manner` describes how the two differ, determined before redaction. `where` is the same as in `Difference`;
+    `pointer` and `bank_pointer` are None outside of the body.
     """
 
     kind: Kind
@@ -54,20 +56,20 @@ class Finding:
 
     @property
     def path(self) -> tuple[str, ...] | None:
-        """The place in the body, with `*` for positions: the same for the elements of an array."""
+        """The place in the body with `*` for positions, which is the same for all elements of an array."""
         return (
             None if self.pointer is None else tuple("*" if isinstance(token, int) else token for token in self.pointer)
         )
 
     @property
     def place(self) -> str:
-        """`path` as text, or what stands for it outside of the body."""
+        """`path` as text, or its replacement outside of the body."""
         return make_printable(self.where if self.path is None else pointer_text(self.path))
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedExchange:
-    """One request. `bank` and `sandbox` are redacted; both None if there is `trouble`."""
+    """A request. `bank` and `sandbox` are redacted; both are None if there is `trouble`."""
 
     number: int
     title: str
@@ -93,8 +95,10 @@ class ComparedExchange:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceGroup:
-    """A difference that may occur in many exchanges of an operation: `exchanges` are their numbers, `of` is how many of
-    that operation were compared, `times` how often it occurs in them. `first` is that of the first of them, `request`.
+    """A difference in one or more exchanges of an operation.
+
+    `exchanges` are their numbers, `of` is the number of compared exchanges of that operation, `times` is how often it
+    occurs. `first` is the difference in the first of them, `request`.
     """
 
     operation: str
@@ -114,7 +118,7 @@ class DifferenceGroup:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts of a report: exchanges by verdict, which are never summed, and differences by severity; both in order."""
+    """The counts of a report, in order: exchanges by verdict, which are never summed, and differences by severity."""
 
     verdicts: Mapping[Verdict, int]
     severities: Mapping[Severity, int]
@@ -122,7 +126,7 @@ class Tally:
 
     @property
     def compares(self) -> bool:
-        """True if at least one exchange was answered by both sides as it was meant to be."""
+        """Whether both sides answered at least one exchange as expected."""
         return any(self.verdicts[verdict] for verdict in COMPARED)
 
     def outcome(self, skipped: int) -> str:
@@ -147,8 +151,8 @@ _WORDS: Mapping[Verdict, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question that a comparison answers. `recorded` are the first and the last day of the recording, if there is
-    one; `live` says that a bank was asked.
+    """The question that a comparison answers. `recorded` are the first and last day of the recording, if there is one;
+    `live` means that a bank was asked.
     """
 
     against: Against = "sandbox"
@@ -178,7 +182,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`unused` and `lapsed` are ignore rules, by place and reason; `redacted` says whether anything was."""
+    """`unused` and `lapsed` are ignore rules, by place and reason; `redacted` says whether anything was redacted."""
 
     bank: str
     exchanges: tuple[ComparedExchange, ...]
@@ -195,14 +199,14 @@ class Report:
 
     @property
     def compares(self) -> bool:
-        """True if anything was compared: exchanges, or else the states of two recordings."""
+        """Whether anything was compared: exchanges, or the states of two recordings."""
         if self.behaviour and not self.exchanges:
             return bool(self.behaviour.chains_then and self.behaviour.chains_now)
         return self.tally.compares
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """The verdicts that there are, and those of what was compared."""
+        """The verdicts that occur, and those of compared exchanges."""
         return tuple(verdict for verdict, count in self.tally.verdicts.items() if count or verdict in COMPARED)
 
     @property
@@ -212,7 +216,7 @@ class Report:
 
     @property
     def groups(self) -> tuple[DifferenceGroup, ...]:
-        """The worst first, then those of most exchanges."""
+        """The differences by group: the worst first, then those in most exchanges."""
         of = Counter(exchange.operation for exchange in self.exchanges)
         alike: dict[tuple[str, Severity, Kind, str], list[tuple[ComparedExchange, Finding]]] = {}
         for exchange in self.exchanges:
@@ -234,14 +238,14 @@ class Report:
         return tuple(sorted(groups, key=lambda group: (SEVERITIES.index(group.severity), -len(group.exchanges))))
 
     def fails(self, fail_on: Severity | None) -> bool:
-        """True if a difference is at least as severe."""
+        """Return whether a difference is at least this severe."""
         worst = [exchange.worst for exchange in self.exchanges]
         worst += [difference.severity for difference in self.behaviour.differences] if self.behaviour else []
         return fail_on is not None and any(severity and is_at_least(severity, fail_on) for severity in worst)
 
 
 def report(result: Result, bank: str, redact: Redact | None, question: Question = Question()) -> Report:
-    """`bank` is the name or URL that is shown for it. Without `redact` everything is shown as it is."""
+    """Make the report. `bank` is the displayed name or URL. Without `redact` everything is shown."""
     return Report(
         make_printable(bank),
         tuple(exchange(made, number, redact) for number, made in enumerate(result.compared, 1)),
@@ -277,31 +281,31 @@ def exchange(compared: Compared, number: int, redact: Redact | None) -> Compared
 
 
 def refusal(exchange: ComparedExchange) -> str:
-    """Says why an exchange that both sides refused is no agreement."""
+    """Describe why an exchange with errors on both sides does not count as a match."""
     bank, other = (side.status if side else None for side in (exchange.bank, exchange.sandbox))
     both = f"both sides answered {bank}" if bank == other else f"the bank answered {bank}, the sandbox {other}"
     return f"{both}, where a success was to be expected: no agreement"
 
 
 def make_printable(text: str) -> str:
-    """The text without characters that a terminal would obey, XML refuse, or UTF-8 not write."""
+    """Escape characters that a terminal interprets, XML forbids, or UTF-8 cannot encode."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
 
 
 def as_json(value: Any) -> str:
-    """JSON of a value that `content.read` gave, numbers with their digits."""
+    """Return the JSON of a parsed value, with all digits of numbers."""
     try:
         return make_printable(to_json(value).decode())
     except RecursionError:
         return NOT_SHOWN
-    except (ValueError, OverflowError):  # half a surrogate pair, a number beyond all bounds
+    except (ValueError, OverflowError):  # a lone surrogate, or an extremely large number
         return make_printable(json.dumps(value, ensure_ascii=False, default=str))
 
 
 class _Shown:
-    """An exchange before and after redaction, and the way from a place in the one to the same in the other."""
+    """An exchange before and after redaction, and the mapping of places between the two."""
 
     def __init__(self, entry: Exchange, redact: Redact | None) -> None:
         self.entry = redact(entry) if redact else entry
@@ -310,15 +314,15 @@ class _Shown:
         self._content = body.read(self.entry.answer_body) if redact else self._raw
 
     def get_raw(self, place: Pointer) -> Any:
-        """The value there before redaction."""
+        """Return the value at this place before redaction."""
         return next(iter(at_pointer(self._raw.value, [str(step) for step in place])), None)
 
     def lacks(self, place: Pointer) -> bool:
-        """True if the member is missing there, and all that it would be in is shown."""
+        """Return whether the member is missing at this place, and its parents are shown."""
         return self.find(place[:-1])[2] and not at_pointer(self._raw.value, [str(step) for step in place])
 
     def find(self, place: Pointer) -> tuple[Pointer, Any, bool]:
-        """The place where it is now, what stands there (`_GONE`: nothing), and whether that is the whole way."""
+        """Return the place after redaction, the value there (`_GONE` if none), and whether all steps were found."""
         raw, redacted = self._raw.value, self._content.value
         steps: list[str | int] = []
         if self._raw.kind == self._content.kind == "json":
@@ -338,13 +342,19 @@ class _Shown:
         return make_printable(", ".join(values)) if values else NOT_SHOWN
 
     def header_name(self, name: str) -> str:
-        """The header's name; of one that redaction took away only if it is made of words."""
+        """Return the header's name.
+
+        If redaction has removed the header, the name is shown only if it consists of words.
+        """
         is_kept = not self._redacted or self.entry.answer_headers.get(name) is not None
         return name if is_kept or (len(name) <= 60 and not any(c.isdigit() for c in name)) else NOT_SHOWN
 
 
 def _below(raw: Any, redacted: Any, step: str | int) -> tuple[str | int, Any, Any] | None:
-    """Redaction keeps the shape, but perhaps not the names: members are found by their position."""
+    """Find a member after redaction.
+
+    Redaction keeps the structure, but not always the names, so its position counts.
+    """
     if isinstance(raw, dict) and isinstance(redacted, dict) and len(raw) == len(redacted) and step in raw:
         if step in redacted:
             return step, raw[str(step)], redacted[str(step)]
@@ -374,7 +384,7 @@ def _finding(difference: Difference, bank: _Shown, sandbox: _Shown, why: str | N
     elif kind in ("member-extra", "element-extra") or (kind == "null" and in_sandbox and not in_bank):
         bank_place, mine = (*bank_place[: len(difference.bank_place) - 1], *place[-1:]), _GONE
     elif kind == "drift" and bank.lacks(difference.bank_place):
-        # The name is the schema's: there is nothing to redact.
+        # The name comes from the schema: there is nothing to redact.
         place, bank_place = (*place, *difference.place[-1:]), (*bank_place, *difference.bank_place[-1:])
     text_of = _length if kind in ("length", "order") else _text
     is_scalar = kind in ("value", "format", "type")
@@ -394,13 +404,13 @@ def _finding(difference: Difference, bank: _Shown, sandbox: _Shown, why: str | N
 
 
 def _breach(difference: Difference, bank: _Shown) -> str | None:
-    """How the bank's answer breaks the schema, with the place where it is not that of the difference."""
+    """Describe how the bank's answer violates the schema, with the place if it is not that of the difference."""
     place, text = difference.drift_place, difference.drift
     if text is None or place is None or (difference.kind != "status" and place == difference.bank_place):
         return text
     shown, _, _ = bank.find(place)
     if bank.lacks(place):
-        shown = (*shown, place[-1])  # a name of the schema's
+        shown = (*shown, place[-1])  # a name in the schema
     return f"{make_printable(pointer_text(shown)) or 'the body'} {text}"
 
 

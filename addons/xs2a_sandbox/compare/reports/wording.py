@@ -1,4 +1,4 @@
-"""How two values differ, in words that hold neither: told before redaction, which would hide it."""
+"""Describes how two values differ without quoting them. It runs before redaction, which would hide the difference."""
 
 import unicodedata
 from datetime import date, datetime
@@ -7,11 +7,11 @@ from typing import Any
 from xs2a_sandbox.documents.formats import is_date, is_date_time, number
 
 _LONGEST = 2000
-"""Characters of texts that are looked into."""
+"""The longest texts that are analysed."""
 
 
 def manner(bank: Any, sandbox: Any) -> str | None:
-    """The manner in which the bank's value differs from the sandbox's, if there are words for it."""
+    """Describe how the bank's value differs from the sandbox's, or return None if there is no description."""
     if type(bank) is type(sandbox) and str(bank) == str(sandbox):
         return None
     if isinstance(bank, str) and isinstance(sandbox, str):
@@ -92,13 +92,13 @@ def _position(bank: str, sandbox: str) -> str | None:
 
 
 def first_difference(one: str, other: str) -> int:
-    """The position from which the texts differ."""
+    """Return the first position where the texts differ."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((position for position, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))
 
 
 def cut(text: str, other: str, longest: int) -> str:
-    """The text cut so that the part in which it differs from the other is in sight."""
+    """Shorten the text so that its first difference from the other is visible."""
     if len(text) <= longest:
         return text
     start = 0 if text == other else max(0, first_difference(text, other) - longest // 2)

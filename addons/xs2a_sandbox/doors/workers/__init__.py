@@ -1,1 +1,1 @@
-"""Several processes behind the same ports: who begins them and hands over connections, and one of them."""
+"""Several processes behind the same ports: workers, and a supervisor that hands connections over to them."""

@@ -1,7 +1,7 @@
-"""The process that `--workers` begins the others from: it listens, hands over connections, and replaces who dies.
+"""The parent process of `--workers`: it listens, hands over connections, and replaces workers that die.
 
-It knows nothing of HTTP. Each worker is forked from it while it is small and has no other thread, and is the whole
-sandbox. Whoever has fewest connections is given the next one, so that the work is spread evenly.
+It knows nothing about HTTP. It forks the workers while it is small and has only one thread. Each worker is a complete
+sandbox. The worker with the fewest connections gets the next one, so that the load is even.
 """
 
 import gc
@@ -32,15 +32,15 @@ _SECONDS_TO_AGREE = 30.0
 _SECONDS_TO_ANSWER = 3.0
 _SECONDS_TO_DRAIN = 15.0
 _PAUSES = (0.0, 0.5, 1.0, 2.0, 5.0)
-"""Seconds before a worker that has died is replaced, the longer the more have died since one has been well."""
+"""Seconds before a dead worker is replaced. They grow with each death since a worker was last well."""
 
 _WELL = 5.0
-"""Seconds after which a worker is believed to be well."""
+"""Seconds after which a worker is considered well."""
 
 log = logging.getLogger("xs2a_sandbox")
 
 type Work = Callable[[Worker], object]
-"""Serves until the worker is told to stop; what is returned is its last word. Raises UserMistake."""
+"""Serves until the worker is told to stop, and returns its last message. Raises UserMistake."""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,10 +52,10 @@ class _Member:
     born: float
     handovers: int = 0
     turn: float = 0.0
-    """When it was last given a connection."""
+    """When it last got a connection."""
     is_ready: bool = False
     last: dict[str, Any] = field(default_factory=dict)
-    """Its last answers to what counts on."""
+    """Its last answers to questions about counters."""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,7 +69,10 @@ class _Question:
 
 
 class Supervisor:
-    """Keeps `count` workers at `work`. `listening` are the doors' sockets, in the order of the workers' ways in."""
+    """Keeps `count` workers at `work`.
+
+    `listening` are the sockets of the doors, in the order of the workers' ways in.
+    """
 
     def __init__(
         self, count: int, listening: Sequence[Sequence[socket.socket]], addresses: Any, started: date, work: Work
@@ -84,7 +87,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._counts = mmap(-1, COUNTS.size * (count + 1))
         self._due: dict[int, float] = {}
-        """When the workers that are missing are begun."""
+        """When missing workers will be started."""
         self._deaths = 0
         self._questions: dict[int, _Question] = {}
         self._last_question = 0
@@ -95,15 +98,17 @@ class Supervisor:
         self._last_words: list[Any] = []
         self._is_announced = self._is_open = self._is_draining = False
         self._mistake: str | None = None
-        """The mistake that has kept the last worker from its start."""
+        """The mistake that kept the last worker from starting."""
 
     def run(self, ready: Callable[[dict[str, Any]], None]) -> list[Any]:
-        """The last words of all workers, once they have drained. `ready` hears what the first one was told to say.
+        """Run until all workers have drained, and return their last messages.
 
-        The first worker begins alone: what is wrong is told once, and what is made at the first start is made once.
-        Raises ConfigError where one cannot start.
+        `ready` is called with the first one's report.
+
+        The first worker starts before the others, so that mistakes are reported once and first-start files are created
+        once. Raises ConfigError if a worker cannot start.
         """
-        # What is here by now stays in memory that all share.
+        # Objects that exist now stay in memory that all workers share.
         gc.freeze()
         with self._hearing_signals() as signals:
             try:
@@ -130,7 +135,7 @@ class Supervisor:
         return self._members[1].last if 1 in self._members else {}
 
     def _is_there(self, number: int) -> bool:
-        """Raises ConfigError for one that cannot start."""
+        """Return whether the worker is ready. Raises ConfigError if it cannot start."""
         if number in self._due:
             raise ConfigError(self._mistake or f"worker {number} has died before it could answer")
         return self._members[number].is_ready
@@ -145,7 +150,7 @@ class Supervisor:
             stream.flush()
         process = os.fork()
         if process == 0:
-            # Who is forked has no part in what the others do.
+            # Close in the fork what belongs to the other workers.
             for member in self._members.values():
                 member.talk.close()
                 member.handover.close()
@@ -180,7 +185,7 @@ class Supervisor:
         self._is_open = True
 
     def _close(self) -> None:
-        """Lets who connects wait."""
+        """Stop accepting, so that clients wait."""
         if self._is_open:
             for bound in (bound for listening in self._listening for bound in listening):
                 self._selector.unregister(bound)
@@ -216,14 +221,14 @@ class Supervisor:
             except BlockingIOError:
                 return
             except OSError as error:
-                # Such as too many open files: those that wait are served once some are closed.
+                # For example too many open files: waiting clients are served when some are closed.
                 log.warning("a connection cannot be accepted: %s", error.strerror)
                 return
             with connection:
                 self._hand_over(connection, door)
 
     def _hand_over(self, connection: socket.socket, door: bytes) -> None:
-        """Gives a connection to who has fewest; one who does not take it is passed over."""
+        """Hand a connection over to the worker with the fewest. A worker that does not take it is skipped."""
         for member in sorted((ready for ready in self._members.values() if ready.is_ready), key=self._load):
             try:
                 socket.send_fds(member.handover, [door], [connection.fileno()])
@@ -234,7 +239,7 @@ class Supervisor:
 
     def _load(self, member: _Member) -> tuple[int, float]:
         taken, is_open = COUNTS.unpack_from(self._counts, COUNTS.size * member.number)
-        # Of those that have the same it is whose turn it is.
+        # With equal numbers, the worker that has waited longest gets it.
         return member.handovers - taken + is_open, member.turn
 
     def _hear(self, member: _Member) -> None:
@@ -267,10 +272,10 @@ class Supervisor:
                 self._last_words.append(message[0])
 
     def _tell(self, member: _Member, *message: Any) -> None:
-        with suppress(OSError):  # it is gone, and will be buried
+        with suppress(OSError):  # it has died, which is noticed soon
             member.talk.send(message)
 
-    # -- questions to all
+    # -- questions to all workers
 
     def _ask(self, asker: _Member, number: int, name: str, argument: Any) -> None:
         self._last_question += 1
@@ -338,7 +343,7 @@ class Supervisor:
         pause = _PAUSES[min(self._deaths, len(_PAUSES) - 1)]
         self._due[member.number] = monotonic() + pause
         if not self._is_announced:
-            return  # nothing has been announced: who waits for it says why it ends
+            return  # nothing has been announced: the caller that waits for it reports the reason
         why = self._mistake or f"was ended by {_cause(status)}"
         log.error("worker %d (process %d) %s: another takes its place", member.number, member.process, why)
         if not self._members and self._mistake:
@@ -359,7 +364,7 @@ class Supervisor:
                     signals.recv(64)
 
     def _end(self) -> None:
-        """Leaves nobody behind."""
+        """Stop all remaining workers."""
         self._is_draining = True
         self._close()
         self._close_ports()
@@ -371,7 +376,7 @@ class Supervisor:
 
     @contextmanager
     def _hearing_signals(self) -> Iterator[socket.socket]:
-        """Gives what is readable once a signal has come that ends all. A second ^C finds Python's own handler."""
+        """Return a socket that is readable after a signal to stop. A second ^C reaches Python's own handler."""
         signals, wakes = socket.socketpair()
         signals.setblocking(False)
         wakes.setblocking(False)
@@ -397,17 +402,17 @@ class Supervisor:
 
 
 def _live(worker: Worker, work: Work) -> None:
-    """The life of a forked process. It never returns."""
+    """Run the worker in the forked process. Never returns."""
     status = 1
     try:
-        # Until its loop listens to it: who started it all is told to end it.
+        # Until the loop handles signals, only the parent process is told to stop.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         try:
             end = work(worker)
             status = 0
-            # A supervisor that was killed does not hear of it.
+            # A supervisor that was killed cannot receive it.
             with suppress(BrokenPipeError):
                 worker.talk.send(("ended", end))
         except UserMistake as mistake:

@@ -1,4 +1,4 @@
-"""One of several processes that serve the same ports, and what it says to the supervisor that began it."""
+"""One of several processes that serve the same ports, and its messages to the supervisor."""
 
 import asyncio
 import socket
@@ -13,24 +13,24 @@ from threading import Thread
 from typing import Any
 
 COUNTS = Struct("qq")
-"""The connections that a worker has been given so far, and those that it has open."""
+"""The number of connections that a worker has been given so far, and the number that it has open."""
 
 _AT_ONCE = 64
-"""Connections that are taken before others have their turn."""
+"""Connections that are taken before other tasks get their turn."""
 
 _PATIENCE = 10.0
-"""Seconds in which all workers answer one of them."""
+"""Seconds in which all workers must answer a question."""
 
 type ProtocolFactory = Callable[[], asyncio.Protocol]
 
 
 @dataclass(slots=True)
 class Worker:
-    """Is given connections, and asks the others what only all of them know.
+    """Gets connections from the supervisor, and asks the other workers what only all of them know.
 
-    `counts` is memory that the supervisor sees, from `place` on. The `started` day is what the dates of the default
-    session count from, in all workers; `run` is a secret that all of them know. `is_first` is one that nobody has been
-    before.
+    `counts` is memory shared with the supervisor; this worker writes at `place`. `started` is the day from which the
+    dates of the default session count, in all workers; `run` is a secret that all of them know. `is_first` is false for
+    a worker that replaces another.
     """
 
     number: int
@@ -44,12 +44,12 @@ class Worker:
     counts: mmap
     place: int
     report: dict[str, Any] = field(default_factory=dict)
-    """For whoever waits until it is ready."""
+    """Data for the caller that waits until the worker is ready."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     look: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when another worker has seen that files have changed."""
     answers: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
-    """The answers of this worker to what all are asked, by the name of the question."""
+    """The functions that answer questions to all workers, by the name of the question."""
     _taken: int = 0
     _open: int = 0
     _questions: dict[int, "asyncio.Future[list[Any]]"] = field(default_factory=dict)
@@ -57,40 +57,40 @@ class Worker:
     _tasks: "set[asyncio.Task[Any]]" = field(default_factory=set)
 
     def begin(self, ways_in: Sequence[ProtocolFactory]) -> None:
-        """Takes connections from now on, each with its way in."""
+        """Start to take connections, each for one of the `ways_in`."""
         loop = asyncio.get_running_loop()
-        # What is sent to it is always read, so that nobody waits for somebody who waits.
+        # Messages to this worker are always read, so that no two workers wait for each other.
         Thread(target=self._listen, args=(loop,), daemon=True).start()
         self.handover.setblocking(False)
         loop.add_reader(self.handover.fileno(), self._take, loop, ways_in)
         self.talk.send(("ready", self.report))
 
     def end(self) -> None:
-        """Takes no more connections."""
+        """Stop taking connections."""
         asyncio.get_running_loop().remove_reader(self.handover.fileno())
         self.handover.close()
 
     def note_open(self, count: int) -> None:
-        """Notes how many connections are open."""
+        """Record how many connections are open."""
         self._open = count
         COUNTS.pack_into(self.counts, self.place, self._taken, count)
 
     @property
     def is_teller(self) -> bool:
-        """True for the one that does at the start what is done once."""
+        """Whether this worker does the work that is done only once at the start."""
         return self.number == 1 and self.is_first
 
     async def have_seen_a_change(self, seconds: float) -> bool:
-        """Waits that long at most until another worker sees that files have changed."""
+        """Wait at most that long until another worker sees that files have changed. Return whether one has."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.look.wait()
         return self.look.is_set()
 
     async def agree(self, mistake: str | None) -> tuple[str | None, bool]:
-        """The mistake that any worker has seen in the files, and whether it is this one's to say so.
+        """Return the mistake that any worker has seen in the files, and whether this one has to report it.
 
-        Without a mistake all take what they have read at the same time.
+        Without a mistake all workers switch to the new files at the same time.
         """
         self.look.clear()
         self._verdict = asyncio.get_running_loop().create_future()
@@ -98,7 +98,7 @@ class Worker:
         return await self._verdict
 
     async def gather(self, question: str, argument: Any = None) -> list[Any]:
-        """The answers of all workers, this one included; one that does not answer is left out."""
+        """Return the answers of all workers, including this one. Workers that do not answer are left out."""
         number = max(self._questions, default=0) + 1
         self._questions[number] = answer = asyncio.get_running_loop().create_future()
         try:
@@ -110,7 +110,7 @@ class Worker:
             del self._questions[number]
 
     def tell(self, question: str, argument: Any = None) -> None:
-        """Lets all workers know, without waiting until they do."""
+        """Send a message to all workers, without waiting for answers."""
         task = asyncio.get_running_loop().create_task(self.gather(question, argument))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -119,7 +119,7 @@ class Worker:
         for _ in range(_AT_ONCE):
             try:
                 door, (descriptor, *_), *_ = socket.recv_fds(self.handover, 1, 1)
-            except (BlockingIOError, ValueError):  # nothing more, or the supervisor is gone
+            except (BlockingIOError, ValueError):  # nothing more to read, or the supervisor is gone
                 return
             self._taken += 1
             COUNTS.pack_into(self.counts, self.place, self._taken, self._open)
@@ -132,7 +132,7 @@ class Worker:
     async def _serve(
         self, loop: asyncio.AbstractEventLoop, protocol_factory: ProtocolFactory, connection: socket.socket
     ) -> None:
-        with suppress(OSError):  # who has gone away already
+        with suppress(OSError):  # the client has disconnected
             await loop.connect_accepted_socket(protocol_factory, connection)
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -141,7 +141,7 @@ class Worker:
                 try:
                     message = self.talk.recv()
                 except (EOFError, OSError):
-                    # Without a supervisor nobody sends connections, and nobody would end this process.
+                    # Without a supervisor, connections no longer come and nothing would stop this process.
                     loop.call_soon_threadsafe(self.stop.set)
                     return
                 loop.call_soon_threadsafe(self._hear, *message)

@@ -1,1 +1,1 @@
-"""All that can answer a request, each with the explanation of its answer beside it."""
+"""The destinations of requests. Each answers requests, and explains its answers."""

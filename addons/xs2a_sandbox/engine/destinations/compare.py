@@ -1,4 +1,4 @@
-"""Mode compare: one side answers the app, and the other is asked the same beside it."""
+"""Mode compare: one side answers the app, and the same request goes to the other side."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ NOT_LET_OUT = "from a web page of another site, or with the admin token"
 
 @dataclass(frozen=True, slots=True)
 class SandboxTwin:
-    """The sandbox beside a real bank: `answer` does so in mode simulate, whatever the bank's mode."""
+    """The sandbox as the other side of a real bank. `answer` simulates, whatever mode the bank has."""
 
     answer: Callable[[Request], Awaitable[Answer]]
     banks: Banks
@@ -46,10 +46,10 @@ class SandboxTwin:
         return response.without_body() if request.method == "HEAD" else response
 
     async def follow(self, request: Request, state: ReportedState) -> Move | None:
-        """Moves what the session of the request holds as a real bank says that it was moved. Raises BankError."""
+        """Apply a state change that a real bank reported to the request's session. Raises BankError."""
         bank, target = self.banks.choose(request), split_target(request.target)
         session, segments = session_name(request, target.segments)
-        # The wishes of an app have had their effect already.
+        # The headers and body of the app's request have had their effect already.
         plain = replace(request, headers=Headers(), body=b"")
         work = partial(following.follow, state=state)
         return await self.transactions.run(plain, Target(segments, target.query), session, bank, work)
@@ -57,7 +57,7 @@ class SandboxTwin:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """Without `comparing` no bank is asked."""
+    """If `comparing` is None, no bank is asked."""
 
     simulate: Simulate
     sandbox: SandboxTwin
@@ -66,16 +66,16 @@ class Compare:
     comparing: LiveComparison | None
 
     async def answer(self, route: Route) -> Answer:
-        """Raises BankError, Refused."""
+        """Answer the request, and have it compared. Raises BankError, Refused."""
         turn = await self._turn(route.bank_request)
         if turn.response is None:
             answer = await self.sandbox.answer(turn.request)
-            # Whatever it is, it is compared: no page of the sandbox takes its place.
+            # The comparison needs the answer as it is, without a page of the sandbox instead of an error.
             return structs.replace(answer, beside=turn.beside, refusal=None)
         return Answer(turn.response, "bank", beside=turn.beside)
 
     def explain(self, route: Route, documents: Documents) -> Explanation:
-        """Raises BankError, StoreUnavailable."""
+        """Explain the answer. Raises BankError, StoreUnavailable."""
         explanation, decision, call = self.simulate.decide(route, documents)
         comparing, to_bank = self.comparing, route.bank_request
         try:
@@ -86,7 +86,10 @@ class Compare:
         return attempt(route.bank, explanation, decision, call)
 
     async def _turn(self, to_bank: BankRequest) -> Turn:
-        """The side that is to answer: the sandbox alone where the bank must not be asked. Raises BankError, Refused."""
+        """Return which side answers. The sandbox does if the bank must not be asked.
+
+        Raises BankError, Refused.
+        """
         if self.comparing is None:
             return Turn(to_bank.request)
         if why := _why_spared(self.comparing, to_bank, self.guard):
@@ -96,7 +99,7 @@ class Compare:
     async def compare_once(
         self, to_bank: BankRequest, answer: Response, source: Source, *, allow_writes: bool
     ) -> Compared:
-        """An exchange held against the bank, in any mode that asks it. Raises BankError, Refused."""
+        """Compare an exchange with the bank, in any mode that asks it. Raises BankError, Refused."""
         single_comparison.check(to_bank, allow_writes=allow_writes)
         egress_policy.check(to_bank, self.guard)
         ways = self.egress.send, self.sandbox.twin
@@ -110,9 +113,9 @@ class Compare:
 
 
 def _why_spared(comparing: LiveComparison, to_bank: BankRequest, guard: Guard) -> str | None:
-    """The reason why the bank must not be asked, if there is one.
+    """Return the reason why the bank must not be asked, or None.
 
-    Raises BankError, Refused where the sandbox does not answer then.
+    Raises BankError, Refused if the sandbox does not answer either.
     """
     try:
         egress_policy.check(to_bank, guard)

@@ -1,4 +1,4 @@
-"""Journeys: one session at one bank each, with what its two sides call the same things, and who compares when."""
+"""Journeys: a session at a bank, with the ids of the same things on both sides, and a queue of its comparisons."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -20,12 +20,12 @@ _ONE_SIDED = 10_000
 Name = tuple[str, str]
 """The bank's URL, and the session."""
 Lesson = dict[str, Any]
-"""One thing that was learned, as JSON."""
+"""Something learned from a comparison, as JSON."""
 
 
 @dataclass(eq=False)
 class QueuePlace:
-    """A place in the queue of a journey; `by` is the sandbox whose comparison it is."""
+    """A place in the queue of a journey. `by` is the sandbox that compares."""
 
     by: str
     number: int
@@ -33,9 +33,9 @@ class QueuePlace:
 
 
 class Journey:
-    """Knows what its two sides call things, which states the bank has told, and what only one of the sides has.
+    """Knows the ids of the same things on both sides, the states that the bank reported, and things on only one side.
 
-    `on_lesson` is told of whatever is learned here.
+    Calls `on_lesson` with everything that is learned here.
     """
 
     def __init__(self, name: Name, sandbox_url: str, on_lesson: Callable[[Lesson], object] | None = None) -> None:
@@ -56,9 +56,7 @@ class Journey:
         self.states = BankStates(tell_change)
 
     def keep(self, request: Request, answer: Response, source: Source) -> None:
-        """Remembers that what this write has made is there on one side only, and that what it changed is no longer
-        the same on both.
-        """
+        """Remember that the result of this write exists on one side only, and that what it changed now differs."""
         if answer.status >= 400:
             return
         body = decode(Headers(answer.headers), answer.body)
@@ -73,14 +71,14 @@ class Journey:
                 self._on_lesson({"only": identifier, "at": source})
 
     def side_of(self, request: Request) -> Source | None:
-        """The only side that has what the request names, if there is only one."""
+        """Return the only side that has the things in the request, or None."""
         if not self._one_sided:
             return None
         names = names_in(request, self.counterparts.things)
         return next((self._one_sided[name] for name in names if name in self._one_sided), None)
 
     def adopt(self, lesson: Lesson) -> None:
-        """Takes over what another sandbox has learned."""
+        """Add what another sandbox has learned."""
         match lesson:
             case {"bank": bank, "sandbox": sandbox}:
                 self.counterparts.adopt(bank, sandbox)
@@ -90,7 +88,7 @@ class Journey:
                 self._keep(identifier, source)
 
     def advance(self) -> None:
-        """Lets the first of the queue know that it is."""
+        """Give the first place in the queue its turn."""
         if self.queue:
             self.queue[0].turn.set()
 
@@ -101,8 +99,8 @@ class Journey:
 
 
 class Journeys:
-    """The journeys of one sandbox. Comparisons of one journey wait for each other: what the sides call a thing is
-    learned before it is named.
+    """The journeys of one sandbox. Comparisons of one journey are run one after the other, so that ids are learned
+    before they are used.
     """
 
     def __init__(self) -> None:
@@ -110,20 +108,20 @@ class Journeys:
         self._last = 0
 
     async def of(self, to_bank: BankRequest) -> Journey:
-        """The journey that a request belongs to, with all that was learned of it."""
+        """Return the journey of a request, with everything that has been learned about it."""
         journey = self._journey((to_bank.real.url or "", to_bank.session), to_bank.sandbox_url)
         journey.counterparts.things = to_bank.bank.interface.things
         return journey
 
     async def queue(self, journey: Journey) -> QueuePlace:
-        """A place behind all comparisons of the journey that are under way. Raises StoreUnavailable."""
+        """Return a place behind all running comparisons of the journey. Raises StoreUnavailable."""
         place = self._place("")
         journey.queue.append(place)
         return place
 
     @asynccontextmanager
     async def turn(self, journey: Journey, place: QueuePlace) -> AsyncIterator[None]:
-        """Waits for the turn of a place, and gives the place up at the end."""
+        """Wait for the turn of a place, and give the place up at the end."""
         try:
             journey.advance()
             await place.turn.wait()
@@ -132,15 +130,15 @@ class Journeys:
             self.leave(journey, place)
 
     def leave(self, journey: Journey, place: QueuePlace) -> None:
-        """Gives a place up, so that the next one has its turn."""
+        """Give a place up, so that the next one has its turn."""
         journey.queue.remove(place)
         journey.advance()
 
     async def share(self, journey: Journey) -> None:
-        """Lets other sandboxes on the same state know what was learned of a journey."""
+        """Send other sandboxes with the same state what was learned about a journey."""
 
     async def close(self) -> None:
-        """Ends what is done beside the comparisons."""
+        """Stop the background work."""
 
     def _journey(self, name: Name, sandbox_url: str) -> Journey:
         if name not in self._journeys:

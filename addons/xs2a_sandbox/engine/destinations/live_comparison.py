@@ -1,4 +1,7 @@
-"""Both sides while the sandbox serves: one answers the app, the other is asked beside it, and what differs is told."""
+"""Compares both sides while the sandbox serves: one answers the app, the other is asked, too.
+
+Differences are reported.
+"""
 
 import asyncio
 import logging
@@ -30,21 +33,21 @@ if TYPE_CHECKING:
 log = logging.getLogger("xs2a_sandbox")
 
 Send = Callable[[RealBank, Request, str], Awaitable[Response]]
-"""Asks a real bank for a target below its URL. Raises BankError."""
+"""Sends a request for a target below a real bank's URL. Raises BankError."""
 
 UNDER_WAY = 20
-"""Comparisons at the same time, those that wait for their turn included, from which on no read is compared."""
+"""The number of running and waiting comparisons from which on reads are no longer compared."""
 WRITES_UNDER_WAY = 200
-"""And no write: what one side alone has written makes the sides go apart."""
+"""The same for writes. The limit is higher because a write on one side only makes the sides diverge."""
 GRACE = 5.0
-"""Seconds that comparisons are waited for at the end."""
+"""Seconds to wait for comparisons at shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The side that answers the app: the bank with `response`; without one the sandbox, which is asked `request`.
+    """Which side answers the app: the bank with `response`, or the sandbox, which gets `request`, if that is None.
 
-    `beside` is to be told the sandbox's answer before the app is, and returns at once, or soon.
+    `beside` must be called with the sandbox's answer before the app gets it. It returns soon.
     """
 
     request: Request
@@ -54,9 +57,9 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """An answer that the app got, and how both sides are asked; `request` has the target at the real bank.
+    """An answer that the app got, and how to ask both sides; `request` has the target at the real bank.
 
-    `moves`: how often the sandbox had kept step with the bank by then.
+    `moves` is the number of state changes that the sandbox had copied from the bank by then.
     """
 
     to_bank: BankRequest
@@ -69,14 +72,14 @@ class _Answered:
     moves: int
 
     def keep_write(self) -> None:
-        """Remembers that the other side has not been asked to write the same."""
+        """Remember that the other side did not get this write."""
         if not self.to_bank.is_read:
             self.journey.keep(self.request, self.answer, self.source)
 
 
 @dataclass(eq=False, repr=False)
 class LiveComparison:
-    """Compares what apps are answered, a journey for each session at each bank."""
+    """Compares the answers to apps, in one journey for each session at each bank."""
 
     report: LiveReport
     ignoring: Ignoring
@@ -90,14 +93,14 @@ class LiveComparison:
     def __post_init__(self) -> None:
         self._comparisons: WeakKeyDictionary[Bank, dict[str, Comparison]] = WeakKeyDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
-        # One thread, so that whoever answers the app competes with no more than that.
+        # A single thread, so that comparing takes little time from answering.
         self._worker = ThreadPoolExecutor(1, "comparing")
 
     def is_answered_by_bank(self, to_bank: BankRequest) -> bool:
         return self.answer_from == "bank" and (self.allow_writes or to_bank.is_read)
 
     async def spare(self, to_bank: BankRequest, why: str) -> Turn:
-        """The sandbox answers, and the bank is not asked."""
+        """Let the sandbox answer, without asking the bank."""
         journey, plain = await self.journeys.of(to_bank), replace(to_bank.request, target=to_bank.destination.target)
 
         async def beside(answer: Response) -> None:
@@ -109,14 +112,17 @@ class LiveComparison:
         return Turn(to_bank.request, beside=beside)
 
     async def turn(self, to_bank: BankRequest, send: Send, twin: SandboxSide) -> Turn:
-        """Raises BankError for a write whose answer did not come: the bank may have acted on it."""
+        """Decide which side answers.
+
+        Raises BankError if the answer to a write is lost: the bank may have acted on it.
+        """
         real, request = to_bank.real, to_bank.request
         destination = to_bank.destination
         before, _ = cut_target(request.target, destination.segments)
         plain = replace(request, target=destination.target)
         journey = await self.journeys.of(to_bank)
 
-        # A redacted recording that answers has given the app pseudonyms, which the bank does not know.
+        # A redacted recording has given the app pseudonyms, which the bank does not know.
         restorer = self.restorer if to_bank.bank.replays_personal else None
 
         async def bank(request: Request) -> Response:
@@ -157,7 +163,7 @@ class LiveComparison:
         return Turn(request, raw)
 
     async def close(self) -> None:
-        """Waits a little for what is under way, and gives up the rest."""
+        """Wait a short time for running comparisons, and cancel the rest."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=GRACE)
         late = list(self._tasks)

@@ -1,4 +1,4 @@
-"""What the sandbox itself answers below `/_sandbox/`, and what it refuses before a bank is asked."""
+"""The sandbox's own pages below `/_sandbox/`, and errors for requests that are rejected before a bank is chosen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ OWN_PAGE = "this is a page of the sandbox itself"
 
 
 class HtmlPages(Protocol):
-    """Pages for eyes."""
+    """Pages for people."""
 
     def takes(self, request: Request, segments: tuple[str, ...]) -> bool: ...
 
@@ -71,7 +71,7 @@ class ConsolePages(_OwnDestination):
 
     async def answer(self, route: Route) -> Answer:
         response = await self.console.answer(route.request, route.target.segments, route.session)
-        # Whoever looks at the log does not want to see who looks at it.
+        # A user who looks at the log does not want to see those requests in it.
         return Answer(response, is_logged=False)
 
 

@@ -1,4 +1,4 @@
-"""Mode record, and hosts to forward to: the answer of a real server, as it is."""
+"""Mode record, and hosts that requests are forwarded to: the answer of a real server is returned unchanged."""
 
 from dataclasses import dataclass
 
@@ -14,18 +14,18 @@ from xs2a_sandbox.state import Documents
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The real bank's answer, once it is written down."""
+    """Returns the real bank's answer after it has been recorded."""
 
     egress: Egress
     guard: Guard
     transactions: Transactions
 
     async def answer(self, route: Route) -> Answer:
-        """Raises BankError, Refused."""
+        """Ask the bank. Raises BankError, Refused."""
         return Answer(await self.egress.ask(route.bank_request, self.guard), "bank")
 
     def explain(self, route: Route, documents: Documents) -> Explanation:
-        """Raises BankError, Refused."""
+        """Explain the answer. Raises BankError, Refused."""
         to_bank = route.bank_request
         egress_policy.check(to_bank, self.guard)
         call = self.transactions.stateless(route.request, to_bank.target, route.session)
@@ -34,18 +34,18 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """The answer of the host that the request names; nothing of it is written down."""
+    """Returns the answer of the host in the request. Nothing is recorded."""
 
     egress: Egress
     guard: Guard
     transactions: Transactions
 
     async def answer(self, route: Route) -> Answer:
-        """Raises BankError, Refused."""
+        """Ask the host. Raises BankError, Refused."""
         return Answer(await self.egress.forward(route.request, self.guard), "bank")
 
     def explain(self, route: Route, documents: Documents) -> Explanation:
-        """Raises BankError, Refused."""
+        """Explain the answer. Raises BankError, Refused."""
         egress_policy.check_forwarding(route.request, self.guard)
         call = self.transactions.stateless(route.request, route.target, route.session)
         return own(call, f"{route.request.host} is a host to forward to (--forward-host)")

@@ -1,4 +1,4 @@
-"""The payment user's pages below `/sca/`; a rule may answer in their place, or leave them to the real bank."""
+"""The payment user's pages below `/sca/`. A rule may answer instead, or leave them to the real bank."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from xs2a_sandbox.state import Documents
 
 @dataclass(frozen=True, slots=True)
 class ScaPage:
-    """`at_bank` is the route of a page that is left to the real bank."""
+    """`at_bank` returns the route of a page that is left to the real bank."""
 
     transactions: Transactions
     at_bank: Callable[[Route], Route]
 
     async def answer(self, route: Route) -> Answer:
-        """Raises BankError, Refused."""
+        """Answer the request. Raises BankError, Refused."""
         bank, request = route.bank, route.request
 
         def work(call: Call) -> Answer | None:
@@ -43,7 +43,7 @@ class ScaPage:
         return await route.destination.answer(route)
 
     def explain(self, route: Route, documents: Documents) -> Explanation:
-        """Raises BankError, Refused, StoreUnavailable."""
+        """Explain the answer. Raises BankError, Refused, StoreUnavailable."""
         bank, request = route.bank, route.request
         call = self.transactions.begin(request, route.target, route.session, bank, documents)
         if lookup := bank.find_before_page(request.method, route.target.segments):
@@ -63,7 +63,7 @@ def _page(route: Route, call: Call) -> Answer:
     except BankError as error:
         return bank.refuse(error, call, in_browser=True)
     if call.request.method == "HEAD":
-        # Nobody sees what it would change.
+        # The explanation does not show state changes.
         call.state.discard()
     reason = None
     if isinstance(page, Response):

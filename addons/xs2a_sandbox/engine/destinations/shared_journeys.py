@@ -1,4 +1,4 @@
-"""The journeys that several sandboxes on one state compare: each learns what any of them has, in one order."""
+"""Journeys of several sandboxes with a common state: each learns what the others have learned, in the same order."""
 
 import asyncio
 import json
@@ -18,21 +18,21 @@ from xs2a_sandbox.state.store import warn_of_damage
 from xs2a_sandbox.state.stream import PATIENCE, Inbox, Item, Outbox
 
 COUNT, BYTES = 20_000, 8 * 1024 * 1024
-"""Items of the stream, and what they take up: of more, those that begin later do not know the oldest."""
+"""The most items in the stream, and their bytes. Sandboxes that start later do not get items that were dropped."""
 
 _PATIENCE_OF_APPS = 0.25
-"""Seconds in which the stream has to answer where an app waits that may have to wait for the state as well."""
+"""Seconds to wait for the stream while an app waits, because the app may have to wait for the state, too."""
 _LOOKS = 0.02
-"""Seconds between two looks at the stream while others have their turn."""
+"""Seconds between two reads of the stream while other comparisons have their turn."""
 _SIGNS = 1.0
-"""Seconds between two signs of life of a sandbox whose comparisons wait or are under way."""
+"""Seconds between two heartbeats of a sandbox with waiting or running comparisons."""
 GONE = 3.5
-"""Seconds without such a sign after which nobody waits for a sandbox any more."""
+"""Seconds without a heartbeat after which others stop waiting for a sandbox."""
 
 
 class SharedJourneys(Journeys):
-    """An item of the stream says which sandbox it is `by`, and of which journey (`at`) a comparison `begins` or `ends`
-    with what `lessons`; without a journey it is a sign of life.
+    """An item of the stream says which sandbox it is `by`, and of which journey (`at`) a comparison `begins` or `ends`,
+    with the `lessons`. An item without a journey is a heartbeat.
     """
 
     def __init__(self, store: RemoteStore) -> None:
@@ -41,19 +41,19 @@ class SharedJourneys(Journeys):
         self._outbox, self._inbox = Outbox(stream), Inbox(stream)
         self._name = token_hex(8)
         self._sandbox_url = ""
-        self._learning = Lock()  # a thread compares
+        self._learning = Lock()  # comparisons run in a thread
         self._lessons: dict[Name, list[Lesson]] = {}
-        """Lessons of this sandbox that no other has been sent."""
+        """Lessons of this sandbox that have not been sent to the others."""
         self._last_signs: dict[str, float] = {}
-        """By sandbox: when an item of it was last read here."""
+        """By sandbox: when an item from it was last read here."""
         self._away = 0.0
-        """Until then no app waits for the stream once more."""
+        """Until then no app has to wait for the stream again."""
         self._places: set[QueuePlace] = set()
         self._reading = asyncio.Lock()
         self._living: asyncio.Task[None] | None = None
 
     async def of(self, to_bank: BankRequest) -> Journey:
-        """Where the stream is away, what is known here has to do."""
+        """Return the journey. If the stream is unavailable, only what is known here counts."""
         self._sandbox_url = to_bank.sandbox_url
         try:
             await self._read(_PATIENCE_OF_APPS)
@@ -104,7 +104,7 @@ class SharedJourneys(Journeys):
     async def share(self, journey: Journey) -> None:
         if lessons := self._take_lessons(journey):
             self._outbox.put(self._item(journey, lessons=lessons))
-        # What cannot be sent is sent with the next sign of life.
+        # What cannot be sent goes with the next heartbeat.
         with suppress(StoreUnavailable):
             await self._outbox.send()
         self._live()
@@ -128,7 +128,7 @@ class SharedJourneys(Journeys):
             return self._lessons.pop(journey.name, [])
 
     def _is_behind(self, journey: Journey, place: QueuePlace) -> bool:
-        """True while another comparison of the journey comes first, by a sandbox that lives."""
+        """Return whether another comparison of the journey comes first, by a sandbox that is alive."""
         queue = journey.queue
         while queue and queue[0].by != self._name and _now() - self._last_signs.get(queue[0].by, 0.0) > GONE:
             del queue[0]
@@ -172,11 +172,11 @@ class SharedJourneys(Journeys):
         if by != self._name:
             journey.queue.append(QueuePlace(by, number))
             return
-        # One of ours that is not there any more was given up meanwhile.
+        # A place of ours that is no longer there has been given up.
         journey.queue += [place for place in self._places if place.number == number and place not in journey.queue]
 
     def _live(self) -> None:
-        """Gives signs of life from now on, as long as anything waits for it."""
+        """Start to send heartbeats, as long as anything waits for them."""
         if (self._places or self._outbox) and (self._living is None or self._living.done()):
             self._living = asyncio.get_running_loop().create_task(self._give_signs())
 

@@ -1,4 +1,4 @@
-"""Mode simulate: the cassettes answer. Mode spy: the real bank does, where they have no answer."""
+"""Mode simulate: the cassettes answer. Mode spy: the real bank answers what the cassettes do not."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,14 +24,14 @@ from xs2a_sandbox.state import Documents
 
 
 class LeftToBank(NamedTuple):
-    """The answer is the real bank's to give, as no rule fits, or as the `rule` wants it so."""
+    """The real bank has to answer, because no rule fits or because the `rule` says so."""
 
     rule: str | None
     call: Call
 
 
 class Decided(NamedTuple):
-    """The decision who answers, and why, before anything is done for it."""
+    """The decision what answers the request, and why, before it is carried out."""
 
     explanation: Explanation
     decision: Decision
@@ -40,17 +40,17 @@ class Decided(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Simulate:
-    """Without `prefers` the header X-Sandbox-Prefer means nothing."""
+    """Without `prefers` the header X-Sandbox-Prefer is ignored."""
 
     transactions: Transactions
     prefers: bool
 
     async def answer(self, route: Route) -> Answer:
-        """Raises BankError where the state cannot be used."""
+        """Answer the request. Raises BankError if the state is unavailable."""
         return await self._run(route, partial(_perform, route))
 
     async def answer_unless_real(self, route: Route) -> Answer | LeftToBank:
-        """The cassettes' answer, where they have one. Raises as `answer` does."""
+        """Return the cassettes' answer if they have one. Raises the same errors as `answer`."""
 
         def perform(faults: DueFaults, decision: Decision, call: Call) -> Answer | LeftToBank:
             if not decision.is_left_to_bank:
@@ -66,12 +66,12 @@ class Simulate:
         return await self.transactions.run(route.request, target, route.session, route.bank, work, faults.take)
 
     def explain(self, route: Route, documents: Documents) -> Explanation:
-        """Raises BankError, StoreUnavailable."""
+        """Explain the answer. Raises BankError, StoreUnavailable."""
         explanation, decision, call = self.decide(route, documents)
         return attempt(route.bank, explanation, decision, call)
 
     def decide(self, route: Route, documents: Documents) -> Decided:
-        """Raises BankError, StoreUnavailable."""
+        """Decide what answers the request. Raises BankError, StoreUnavailable."""
         bank, target = route.bank, route.bank_request.target
         call = self.transactions.begin(route.request, target, route.session, bank, documents)
         faults = self._faults(route)
@@ -86,7 +86,7 @@ class Simulate:
 
 @dataclass(frozen=True, slots=True)
 class Spy:
-    """The cassettes' answer, or the real bank's where they have none."""
+    """Returns the cassettes' answer, or that of the real bank if they have none."""
 
     simulate: Simulate
     egress: Egress
@@ -94,7 +94,7 @@ class Spy:
     refusals: Refusals
 
     async def answer(self, route: Route) -> Answer:
-        """Raises BankError."""
+        """Answer the request. Raises BankError."""
         answer = await self.simulate.answer_unless_real(route)
         if isinstance(answer, Answer):
             return answer
@@ -109,7 +109,7 @@ class Spy:
         )
 
     def explain(self, route: Route, documents: Documents) -> Explanation:
-        """Raises BankError, StoreUnavailable."""
+        """Explain the answer. Raises BankError, StoreUnavailable."""
         explanation, decision, call = self.simulate.decide(route, documents)
         if not decision.is_left_to_bank:
             return attempt(route.bank, explanation, decision, call)
@@ -121,14 +121,14 @@ class Spy:
 
 
 def explain_asked(explanation: Explanation, route: Route) -> Explanation:
-    """The explanation, where the real bank is asked."""
+    """Return the explanation, extended by the fact that the real bank is asked."""
     to_bank = route.bank_request
     text = f"the bank {to_bank.real.url} is asked (mode {to_bank.mode})"
     return replace(explanation, message=f"{explanation.message}; {text}")
 
 
 def explain_kept_back(explanation: Explanation, error: BankError | Refused, route: Route, call: Call) -> Explanation:
-    """The explanation, where the real bank must not be asked."""
+    """Return the explanation, extended by the reason why the real bank must not be asked."""
     text = error.values["hint"] if isinstance(error, BankError) else str(error)
     reply = reply_to(error, route.bank, call.operation)
     return replace(explanation, message=f"{explanation.message}; {text}", reply=reply)

@@ -1,4 +1,4 @@
-"""One exchange held against the real bank on demand: the side that did not answer the app is asked the same."""
+"""Compares one exchange with the real bank on demand: the side that did not answer the app gets the same request."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from xs2a_sandbox.http.target import cut_target
 
 
 def check(to_bank: BankRequest, *, allow_writes: bool) -> None:
-    """Raises Refused where the bank must not be asked."""
+    """Check that the bank may be asked. Raises Refused."""
     if not find_mode(to_bank.mode).asks_bank or not to_bank.real.can_be_asked:
         text = "no bank is asked here: start the sandbox with --bank URL, and --mode spy, record or compare"
         raise Refused(409, "bank-not-asked", text)
@@ -31,9 +31,9 @@ async def compare(
     twin: SandboxSide,
     journey: Journey | None = None,
 ) -> Compared:
-    """`answer` is what the app got, from `source`; the other side is asked now.
+    """Compare `answer`, which the app got from `source`, with the answer of the other side.
 
-    `journey` is what the two sides call the things of the session, where they have been compared before.
+    `journey` has the ids of the session's things on both sides, if they have been compared before.
     """
     real, destination = to_bank.real, to_bank.destination
     before, _ = cut_target(to_bank.request.target, destination.segments)

@@ -1,1 +1,1 @@
-"""The steps that a request walks down before a destination answers it, and its answer up again."""
+"""The steps between the doors and the destination. Requests pass them downwards, answers upwards."""

@@ -1,4 +1,4 @@
-"""The places where exceptions become answers."""
+"""Converts exceptions to answers."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,10 @@ from xs2a_sandbox.errors import BankError, Refused
 
 @dataclass(frozen=True, slots=True)
 class Refusing:
-    """The last step: the destination answers, its errors as the bank says them, its refusals as the sandbox does."""
+    """The last step: the destination answers.
+
+    Its errors become answers of the bank, its refusals those of the sandbox.
+    """
 
     refusals: Refusals
 
@@ -24,7 +27,7 @@ class Refusing:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """Whatever the steps below raise is answered with 500."""
+    """Answers with 500 whatever the steps below raise."""
 
     step: Finishing
     refusals: Refusals

@@ -1,4 +1,4 @@
-"""Turns an answer into what the client gets: signs it, spoils it on demand, adds the headers of the sandbox."""
+"""Finishes an answer for the client: signs it, applies faults to it, and adds the sandbox's headers."""
 
 import logging
 from collections.abc import Callable
@@ -23,7 +23,7 @@ type Seal = Callable[[Response, Form], Response]
 
 @dataclass(frozen=True, slots=True)
 class Finishing:
-    """`display` says how exchanges may be shown."""
+    """`display` decides how exchanges may be shown."""
 
     step: Step
     seal: Seal | None
@@ -31,14 +31,14 @@ class Finishing:
     debug_headers: bool
 
     async def __call__(self, route: Route) -> Answer:
-        """Raises ConfigError where the answer cannot be signed."""
+        """Return the finished answer. Raises ConfigError if it cannot be signed."""
         answer = await self.step(route)
         return await self.finish(route, self._seal(route, answer))
 
     async def finish(self, route: Route, answer: Answer) -> Answer:
         response, warnings = answer.response, tuple(answer.warnings)
         is_journaled = answer.is_journaled and not route.is_own
-        # The console has its origin there.
+        # The console has the same origin there.
         if route.request.door == "direct" and (is_journaled or answer.source in ("rule", "bank")):
             response = confine(response)
         reason = self._reason(route, answer) if response.status >= 400 else None
@@ -67,16 +67,16 @@ class Finishing:
         )
 
     def _seal(self, route: Route, answer: Answer) -> Answer:
-        """The answer as the bank signs it, where its dialect says so. Raises ConfigError."""
+        """Return the answer with the bank's signature, if its dialect has one. Raises ConfigError."""
         form = route.bank.interface.signatures.answers
-        # What a real bank says it signs itself, and pages are for browsers.
+        # A real bank signs its own answers, and pages are for browsers.
         is_signed = form and self.seal and answer.source != "bank" and answer.is_journaled and not route.is_own
         if not is_signed or answer.response.rest or form is None or self.seal is None:
             return answer
         return structs.replace(answer, response=self.seal(answer.response, form))
 
     def _reason(self, route: Route, answer: Answer) -> str | None:
-        """The reason why a request failed, as it may be shown; None where that cannot be said."""
+        """Return why a request failed, as it may be shown, or None if that cannot be computed."""
         try:
             return reason_of(route.request, answer, route.is_personal, self.display)
         except Exception:

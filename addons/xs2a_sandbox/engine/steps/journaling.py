@@ -1,4 +1,4 @@
-"""Writes exchanges to the journal and the log, as they may be shown there and with the reason why they failed."""
+"""Writes exchanges to the journal and the log, redacted as needed, and with the reason why they failed."""
 
 import asyncio
 import logging
@@ -23,10 +23,10 @@ from xs2a_sandbox.journal.tracing import Tracing
 log = logging.getLogger("xs2a_sandbox")
 
 type Listener = Callable[[LogEntry], None]
-"""Is told of every exchange once it is answered, as it may be shown."""
+"""Called with every exchange after it is answered, redacted as needed."""
 
 type PassTime = Callable[[float, str], Awaitable[None]]
-"""Lets the seconds of a delay pass in a session. Raises TimeoutError where no client waits any more."""
+"""Waits for a delay in a session. Raises TimeoutError if no client waits that long."""
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -53,7 +53,10 @@ class Journaling:
     pass_time: PassTime = sleep
 
     async def __call__(self, route: Route) -> Answer:
-        """The answer after its delay, with its line where it is journaled. Raises TimeoutError as `pass_time` does."""
+        """Return the answer after its delay, with its log entry if it is journaled.
+
+        Raises TimeoutError if `pass_time` does.
+        """
         started = time.perf_counter()
         answer = await self.step(route)
         if answer.delay:
@@ -64,14 +67,14 @@ class Journaling:
                 raise
         answer = self.tell(route.request, answer, route.session, time.perf_counter() - started)
         if answer.failure:
-            # After its line, which says it in a few words.
+            # The traceback follows the log entry, which has the reason in a few words.
             text = "the sandbox failed on %s %s"
             more = {"request": route.request, "personal": answer.is_personal}
             log.error(text, route.request.method, outline(route.request.target), exc_info=answer.failure, extra=more)
         return answer
 
     def tell(self, request: Request, answer: Answer, session: str, seconds: float) -> Answer:
-        """The answer, with its line where it was journaled."""
+        """Return the answer, with its log entry if it is journaled."""
         try:
             entry = log_entry(request, answer, session, seconds, self.display)
             self.metrics.count_answer(entry, request.door)
@@ -81,19 +84,19 @@ class Journaling:
             if answer.is_logged:
                 self._tell_listeners(request, entry)
         except Exception:
-            log.exception("the exchange could not be told of", extra={"request": request})
+            log.exception("the exchange could not be recorded", extra={"request": request})
             return structs.replace(answer, entry=None)
         return answer
 
     def tell_again(self, request: Request, response: Response, entry: LogEntry, seconds: float) -> None:
-        """Tells of an exchange that is the same as one before."""
+        """Record an exchange that repeats an earlier one."""
         try:
             entry = structs.replace(entry, milliseconds=seconds * 1000, request_id=request_id(request))
             self.metrics.count_answer(entry, request.door)
             self.journal.add(request, response, entry)
             self._tell_listeners(request, entry)
         except Exception:
-            log.exception("the exchange could not be told of", extra={"request": request})
+            log.exception("the exchange could not be recorded", extra={"request": request})
 
     def _tell_listeners(self, request: Request, entry: LogEntry) -> None:
         if self.tracing:
@@ -107,15 +110,15 @@ def display_text(text: str, personal: bool, display: Display | None) -> str:
 
 
 def reason_of(request: Request, answer: Answer, personal: bool, display: Display | None) -> str | None:
-    """The reason why a request failed, as it may be shown; None for one that did not.
+    """Return why a request failed, as it may be shown, or None if it did not.
 
-    `personal` is what the answer itself does not say.
+    `personal` applies if the answer itself does not say whether it is personal.
     """
     response = answer.response
     if response.status < 400:
         return None
     if answer.source == "bank" and answer.error is None and display:
-        # Redacted once: twice, names would have other pseudonyms than in the journal.
+        # Redact only once: redacting twice would give other pseudonyms than in the journal.
         text = reasons.of_answer(display.answer(response)) or _UNSAID["bank"]
         return reasons.without_secrets(text, request, str)
     text = answer.reason or reasons.of_answer(response) or _UNSAID[answer.source]
@@ -124,13 +127,13 @@ def reason_of(request: Request, answer: Answer, personal: bool, display: Display
 
 
 def request_id(request: Request) -> str | None:
-    """The app's id of the request; None for one that is no UUID, and could be anything."""
+    """Return the app's id of the request, or None if it is not a UUID and so could be anything."""
     id = request.headers.first.get("x-request-id")
     return id if id and _UUID.fullmatch(id) else None
 
 
 def log_entry(request: Request, answer: Answer, session: str, seconds: float, display: Display | None) -> LogEntry:
-    """The line for the log, of an answer that is finished."""
+    """Return the log entry of a finished answer."""
     path, personal = request.target.partition("?")[0], answer.is_personal is not False
     return LogEntry(
         session=session,

@@ -1,4 +1,4 @@
-"""Shows the front page, its icon or a way back where a browser asks the sandbox itself for what is not there."""
+"""Shows the front page, its icon or a link back when a browser requests a missing page of the sandbox itself."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ class Landing:
         return answer
 
     def page(self, route: Route, error: str | None) -> Response | None:
-        """The page in place of the error, unless the bank has something there."""
+        """Return the page that replaces the error, unless the bank has something there."""
         request = route.request
         if error not in ("path-unknown", "not-recorded") or not self._is_looked_at(request):
             return None
@@ -41,10 +41,10 @@ class Landing:
         return None
 
     def takes(self, request: Request, segments: tuple[str, ...]) -> bool:
-        """Says whether the front page is asked for by its own path."""
+        """Return whether the front page is requested by its own path."""
         return segments == (ROOT,) and self._is_looked_at(request)
 
     def _is_looked_at(self, request: Request) -> bool:
-        """Whether somebody looks at the sandbox's own address; never through the proxy or the TLS door."""
+        """Return whether a browser visits the sandbox's own address, never through the proxy or the TLS door."""
         is_read = request.method in ("GET", "HEAD") and request.door == "direct"
         return self.front_page is not None and is_read and self.guard.is_ours(request.host)

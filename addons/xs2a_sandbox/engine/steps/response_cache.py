@@ -1,7 +1,7 @@
-"""Answers of pure reads, kept for who asks the same again: TPPs poll. An operation says whether it only reads.
+"""Caches answers of pure reads, because TPPs poll. The operation says whether it only reads.
 
-One is the same as long as the same is asked, nothing is written that it was made of, and no day has begun. All of a
-request counts, but for its X-Request-ID, where no cassette heeds more of that than its form: it is echoed.
+An answer is repeated as long as the request is the same, nothing that it was made of has been written, and no new day
+has begun. All of the request counts, except for its X-Request-ID if the cassettes only echo it and check its form.
 """
 
 import time
@@ -21,31 +21,31 @@ from xs2a_sandbox.state import Store
 from xs2a_sandbox.state.store import Key
 
 _COUNT = 512
-"""Answers that are kept, and requests that are remembered so that the second one's is."""
+"""The number of cached answers, and of remembered requests; the answer to the second one is cached."""
 _LARGEST, _BYTES = 1024 * 1024, 8 * 1024 * 1024
-"""Bytes of a body that is kept, and of all of them."""
+"""The most bytes of a cached body, and of all together."""
 _LARGEST_QUESTION = 4096
-"""Bytes of the body of a request whose answer is kept."""
+"""The most bytes of the body of a request whose answer is cached."""
 
 _SOME_ID = (NAME, "a UUID")
 _is_uuid = FORMATS["uuid"]
 
 type Question = tuple[tuple[tuple[str, str], ...], tuple[object, ...]]
-"""The headers that count, and where the request goes, beginning with its target."""
+"""The headers that count, and the place of the request, which starts with its target."""
 
 type IsRead = Callable[[Request], bool]
-"""Says whether a request is one that changes nothing, at the bank that it is for."""
+"""Returns whether a request changes nothing at the bank that it is for."""
 
 type Tell = Callable[[Request, Response, LogEntry, float], None]
-"""Tells of an exchange that is the same as one before, and took so many seconds."""
+"""Records an exchange that repeats an earlier one, with its duration in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedResponse:
-    """An answer, with its line in the log, and all that it depends on beside the request.
+    """An answer with its log entry, and everything that it depends on besides the request.
 
-    `id` is the X-Request-ID of the request, and `echoes` are the positions of headers that repeat it. By its `clock`,
-    nothing happens from `made` until `ends`.
+    `id` is the X-Request-ID of the request, and `echoes` are the positions of headers that repeat it. On its `clock`
+    nothing happens between `made` and `ends`.
     """
 
     response: Response
@@ -60,12 +60,12 @@ class CachedResponse:
     lists: Mapping[str, int]
 
     def holds(self, store: Store) -> bool:
-        """Raises StoreUnavailable."""
+        """Return whether the answer is still valid. Raises StoreUnavailable."""
         now = self.clock.timestamp()
         return self.made <= now < self.ends and store.is_unchanged(self.session, self.reads, self.lists)
 
     def answer(self, id: str | None) -> Response:
-        """The answer to a request with that id."""
+        """Return the answer for a request with that id."""
         if not id or id == self.id or not self.echoes:
             return self.response
         headers = list(self.response.headers)
@@ -75,10 +75,12 @@ class CachedResponse:
 
 
 class ResponseCache:
-    """Keeps answers of banks that heed X-Request-ID, or do not (`varies_by_id`); who is answered so is told of it.
+    """Caches answers. `varies_by_id` says whether they depend on X-Request-ID.
 
-    Of requests by methods other than GET `is_read` says which are reads. Without a `store` that tells at once what has
-    changed, nothing is kept.
+    `tell` is called for each repeated answer.
+
+    `is_read` says which requests with methods other than GET are reads. Nothing is cached without a `store` that
+    reports changes at once.
     """
 
     def __init__(self, store: Store | None, tell: Tell, is_read: IsRead, *, varies_by_id: bool) -> None:
@@ -91,7 +93,7 @@ class ResponseCache:
         self._questions: dict[int, None] = {}
 
     def repeat(self, request: Request) -> Response | None:
-        """The answer to a request that was asked before, where it is kept; it needs no wait. Never raises."""
+        """Return the cached answer to a repeated request, or None. Never waits and never raises."""
         started = time.perf_counter()
         question = self.question(request)
         kept = None if question is None else self.find(question)
@@ -102,7 +104,7 @@ class ResponseCache:
         return response
 
     async def answer(self, request: Request, step: Callable[[Request], Awaitable[Answer]]) -> Response:
-        """The answer of the step below, which is kept where it is the second one to the same question."""
+        """Return the answer of the step below. It is cached if the same question was asked before."""
         question = self.question(request)
         is_repeated = question is not None and self.is_repeated(question)
         answer = await step(request)
@@ -111,7 +113,7 @@ class ResponseCache:
         return answer.response
 
     def question(self, request: Request) -> Question | None:
-        """All of the request that an answer can depend on; None for one whose answer is not kept."""
+        """Return everything in the request that an answer can depend on, or None if its answer is not cached."""
         if self._store is None or not self._may_be_kept(request):
             return None
         pairs = request.headers.pairs
@@ -128,7 +130,7 @@ class ResponseCache:
     def _may_be_kept(self, request: Request) -> bool:
         if len(request.body) > _LARGEST_QUESTION:
             return False
-        # Most reads are a GET: no more than that is looked at of them here.
+        # Most reads are a GET, so look no further here.
         return request.method == "GET" or self._is_read(request)
 
     def find(self, question: Question) -> CachedResponse | None:
@@ -137,12 +139,12 @@ class ResponseCache:
             if kept and self._store and kept.holds(self._store):
                 return kept
         except StoreUnavailable:
-            # The store says so again to who is answered by it.
+            # The store reports this again to the step that answers.
             return None
         return None
 
     def is_repeated(self, question: Question) -> bool:
-        """Says whether it was asked before, of late: what is asked once need not be kept."""
+        """Return whether it was asked recently: an answer to a single question need not be cached."""
         key = hash(question)
         if key in self._questions:
             return True
@@ -152,20 +154,20 @@ class ResponseCache:
         return False
 
     def keep(self, question: Question, request: Request, answer: Answer) -> None:
-        """Keeps the answer, unless it could be another one for reasons that nobody would see."""
+        """Cache the answer, unless it could change for a reason that would not be noticed."""
         call, response, entry = answer.call, answer.response, answer.entry
         if call is None or entry is None or not isinstance(call.clock, WatchedClock) or not _is_settled(call, answer):
             return
         id = request.headers.first.get(NAME)
         echoes = _positions(NAME, id, response) if id and not self._varies_by_id else ()
         if id and not self._varies_by_id and _count(id, request, response) != 1 + len(echoes):
-            # Who can tell what repeats it?
+            # It is unclear what repeats it.
             return
         began = call.clock.began
         tomorrow = beginning(began.date() + timedelta(days=1)).timestamp()
         clock, ends = Clock(call.clock.shift, call.clock.frozen), min(tomorrow, timeline.quiet_until(call.state))
         reads, lists = call.state.looked_at
-        # Anew, so that the oldest go first.
+        # Insert again, so that the oldest entries are dropped first.
         self._forget(question)
         self._size += len(response.body)
         while len(self._kept) >= _COUNT or self._size > _BYTES:
@@ -175,7 +177,7 @@ class ResponseCache:
         )
 
     def has_like(self, request: Request) -> bool:
-        """Says whether an answer is kept to a request for the same, with those headers and perhaps others."""
+        """Return whether a cached answer has the same target, with at least these headers."""
         if not self._may_be_kept(request):
             return False
         fields = {(name.lower(), value) for name, value in request.headers if name.lower() != NAME}
@@ -193,7 +195,10 @@ class ResponseCache:
 
 
 def _is_settled(call: Call, answer: Answer) -> bool:
-    """Says whether the cassettes alone said it, nothing was written or made up, and no time looked at but the day."""
+    """Return whether the answer can be repeated.
+
+    Only cassettes may have made it, nothing may have been written or generated, and of the time only the day looked at.
+    """
     response = answer.response
     return answer.is_repeatable and not (
         call.state.is_changed
@@ -212,11 +217,11 @@ def _is_settled(call: Call, answer: Answer) -> bool:
 
 
 def _positions(name: str, value: str, response: Response) -> tuple[int, ...]:
-    """The positions of headers with that name and value."""
+    """Return the positions of headers with that name and value."""
     return tuple([at for at, pair in enumerate(response.headers) if pair[0].lower() == name and pair[1] == value])
 
 
 def _count(id: str, request: Request, response: Response) -> int:
-    """The number of times that the id stands anywhere in the request and its answer."""
+    """Return how often the id occurs in the request and its answer."""
     texts = [request.target, *(value for _, value in request.headers), *(value for _, value in response.headers)]
     return sum(text.count(id) for text in texts) + response.body.count(id.encode())

@@ -1,1 +1,1 @@
-"""Helps authors of cassettes: `lint`, examples, `new-case`, coverage, `init`."""
+"""Tools for authors of cassettes: `lint`, examples, `new-case`, coverage, `init`."""

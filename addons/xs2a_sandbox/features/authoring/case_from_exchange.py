@@ -1,4 +1,4 @@
-"""An exchange of the journal made into a rule: what it was asked, what distinguishes it, and the answer as it was."""
+"""Makes a rule from an exchange in the journal: its operation, what distinguishes the request, and the answer."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,13 +16,13 @@ from xs2a_sandbox.http import Headers, to_json
 from xs2a_sandbox.journal.journal import Journaled
 
 _MEMBERS = 12
-"""Values of a body that a rule asks for; of a larger body it asks for none."""
+"""The most values of a body that the rule asks for. If a body has more, it asks for none."""
 
 
 def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
-    """A rule as a cassette writes it, with an example that holds.
+    """Return a rule in the form of cassettes, with a matching example.
 
-    Raises UserMistake: not all of the exchange was kept.
+    Raises UserMistake if the journal has not kept the whole exchange.
     """
     if entry.cut:
         raise UserMistake(
@@ -50,13 +50,16 @@ def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
         ],
     }
     if route.operation and entry.source == "sandbox":
-        # What the request lacked was the reason for this answer: it must not be asked for before the rule is.
+        # The request may have got this answer because it lacked something, so it must not be required before the rule.
         rule["require"] = "none"
     return rule
 
 
 def _find_telling(things: Things) -> list[str]:
-    """The headers that say whose request it is; the others are alike in most requests, or never."""
+    """Return the headers that identify a consent or customer.
+
+    Others are the same in most requests, or always different.
+    """
     places = (place for name in ("consent", "customer") for place in things[name].sent)
     return [header_name(place.name) for place in places if place.part == "headers"]
 
@@ -64,6 +67,6 @@ def _find_telling(things: Things) -> list[str]:
 def _answer(entry: Journaled) -> dict[str, Any]:
     body = entry.answer_json
     if isinstance(body, dict) and body.pop("sandbox", None):
-        # The sandbox's own remark on an unmatched request is no part of the answer.
+        # The sandbox's diagnosis of an unmatched request is not part of the answer.
         entry = replace(entry, answer_body=to_json(body))
     return write_answer(entry, {}) | ({"fault": entry.fault} if entry.fault else {})

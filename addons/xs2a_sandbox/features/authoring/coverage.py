@@ -1,4 +1,4 @@
-"""Counts which operations, rules and errors requests have exercised, and names the rest."""
+"""Counts which operations, rules and errors requests have used, and lists the others."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,10 @@ from xs2a_sandbox.journal.log_line import LogEntry
 
 @dataclass(slots=True)
 class CoverageTally:
-    """Collects who has answered: `rules` are ids of rules and operations, `errors` names of the table of errors."""
+    """Collects the sources of answers.
+
+    `rules` are ids of rules and operations, `errors` are names in the table of errors.
+    """
 
     rules: set[str] = field(default_factory=set)
     errors: set[str] = field(default_factory=set)
@@ -23,14 +26,14 @@ class CoverageTally:
             self.errors.add(exchange.error)
 
     def include(self, other: "CoverageTally") -> None:
-        """Adds what another process has collected."""
+        """Merge the data of another process."""
         self.rules |= other.rules
         self.errors |= other.errors
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An operation, a rule or an error; `about` is its method and path, or its status and code."""
+    """An operation, a rule or an error. `about` is its method and path, or its status and code."""
 
     id: str
     about: str
@@ -39,11 +42,11 @@ class Part:
 
 
 type Coverage = dict[str, list[Part]]
-"""By `operations`, `rules` and `errors`, each in the order of its files."""
+"""The parts by `operations`, `rules` and `errors`, each in the order of its files."""
 
 
 def measure(interface: Interface, tally: CoverageTally) -> Coverage:
-    """An operation is exercised by its rules, too; not by requests that it refuses before it looks at them."""
+    """Return the coverage. An operation is covered by its rules, too, but not by requests that are rejected before."""
     by_rules = {rule.operation for rule in interface.rules if rule.id in tally.rules}
     coverage = {
         "operations": [

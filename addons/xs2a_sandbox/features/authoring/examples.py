@@ -1,4 +1,4 @@
-"""Examples of operations and rules: a request, and what must come back."""
+"""Examples of operations and rules: a request, and the expected answer."""
 
 import asyncio
 import logging
@@ -40,8 +40,8 @@ _SHOWN = 400
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One entry of `examples`. `methods`, `pattern` and `where` are its owner's, or those of the operation it names;
-    `of_customer` are the headers that say that the customer is there.
+    """An entry of `examples`. `methods`, `pattern` and `where` are those of its owner, or of the operation that it
+    names; `of_customer` are the headers which show that the customer is present.
     """
 
     owner: Operation | Rule
@@ -60,7 +60,7 @@ class Example:
 
 
 def examples(interface: Interface) -> list[Example]:
-    """All that the cassettes give, but for those of a dialect that is silent."""
+    """Return all examples of the cassettes, except for those of a dialect that is silent."""
     owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
     return [
         example(owner, interface, number, spec["request"], spec["expect"])
@@ -84,12 +84,15 @@ def example(
 
 
 def headers_of_customer(things: Things) -> tuple[str, ...]:
-    """The headers, in lower case, that say that the customer is there."""
+    """Return the headers, in lower case, which show that the customer is present."""
     return tuple(place.name for place in things["customer"].present if place.part == "headers")
 
 
 def compose(entry: Example) -> Request:
-    """The request, with the headers that most requests need. Raises ValueError for a path with a gap."""
+    """Return the request, with the headers that most requests need.
+
+    Raises ValueError if a path parameter has no value.
+    """
     spec = entry.request
     sent = "body" in spec or "text" in spec
     headers: dict[str, Any] = {
@@ -113,7 +116,7 @@ def compose(entry: Example) -> Request:
 
 
 def _make_hashable(certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with a tuple for a list, by which it can be kept."""
+    """Convert lists to tuples, so that the function's result can be cached."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in certificate.items()}
 
 
@@ -124,8 +127,8 @@ def _certificates(
     kind: "Kind" = "QWAC",
     roles: tuple[str, ...] = ("AISP", "PISP", "PIISP"),
 ) -> tuple[bytes]:
-    """A client certificate with that content, in DER, from a CA that nobody knows."""
-    # Imported by who needs one: it takes its time.
+    """Return a client certificate with this content, in DER, from an unknown CA."""
+    # Imported only when needed, because the import is slow.
     from cryptography.hazmat.primitives.serialization import Encoding
 
     from xs2a_sandbox.tpp import issuing, organisation_identifier
@@ -150,7 +153,7 @@ def _certificates(
 
 
 def compare(expect: Mapping[str, Any], response: Response, why: str = "") -> list[str]:
-    """Complaints. The first says `why`, and the first that is not about a header shows the answer."""
+    """Return the differences. The first one contains `why`, and the first one not about a header shows the answer."""
     text = response.body.decode("utf-8", "replace")[:_SHOWN]
     complaints, answer = [], f"; the answer is {text}" if text else "; the answer has no body"
     if response.status != expect["status"]:
@@ -188,10 +191,11 @@ def _word(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """An example and what became of it.
+    """An example and its result.
 
-    `complaints` say what differs from what it expects; `failure` why the answer could not be written; `mismatches` are
-    expressions with why they came out null. Without a request there is no `response` and no `exchange`.
+    `complaints` are the differences from the expectation; `failure` is why the answer could not be rendered;
+    `mismatches` are expressions that returned null, with the reason. Without a request there is no `response` and no
+    `exchange`.
     """
 
     entry: Example
@@ -234,14 +238,14 @@ async def _try(engine: Engine, log_entries: list[LogEntry], entry: Example) -> T
     if complaints:
         with _exceptions():
             complaints = tuple(compare(entry.expect, response, _why(engine, entry, request, exchange)))
-    # An error that a cassette answers with on purpose keeps the rule's name.
+    # An error that a cassette returns on purpose has the name of the rule.
     failed = exchange.error == "internal" and exchange.rule is None
     reason = raised[0] if raised else response.body.decode("utf-8", "replace")
     return Trial(entry, complaints, response, exchange, reason if failed else None, tuple(mismatched))
 
 
 def _why(engine: Engine, entry: Example, request: Request, exchange: LogEntry) -> str:
-    """Says who has answered, and what kept the example's own rule from it."""
+    """Describe what answered, and why the example's own rule did not."""
     explained, own = engine.explain(request), entry.owner.id
     if exchange.rule and (by := engine.interface.entry(exchange.rule)):
         who = f", answered by {by.id} ({place_of(by)})"
@@ -273,7 +277,7 @@ def _remove_delays(interface: Interface) -> Interface:
 
 @contextmanager
 def _exceptions() -> Iterator[list[str]]:
-    """Collects what the engine would log of its failures, which here are the cassettes'."""
+    """Collect the errors that the engine would log, which are those of the cassettes here."""
     raised: list[str] = []
 
     class WarningHandler(logging.Handler):

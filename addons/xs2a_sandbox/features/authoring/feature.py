@@ -1,4 +1,4 @@
-"""What the feature adds: commands for authors of cassettes, and the coverage of a run."""
+"""Adds the commands for authors of cassettes, and the coverage of a run."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

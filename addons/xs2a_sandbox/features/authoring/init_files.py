@@ -1,4 +1,4 @@
-"""The files that `init` writes: the bundled ones to be edited, and the settings with their defaults."""
+"""The files that `init` writes: copies of the bundled ones, and the settings with their defaults."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,9 +18,9 @@ from xs2a_sandbox.features.derive.derived_dialect import check_name
 
 
 def write(directory: Path, scenario: str | None = None) -> list[Path]:
-    """All files or none: what is there already stays as it is. A scenario becomes one of the user's own cases.
+    """Write all files or none, and return them. Existing files stay unchanged. A scenario becomes a case of the user.
 
-    Raises UserMistake: naming the files in the way, or what the operating system says, or the scenarios that there are.
+    Raises UserMistake with the files in the way, the error of the operating system, or the existing scenarios.
     """
     files = {directory / FILE: settings().encode()}
     if scenario is not None:
@@ -29,7 +29,7 @@ def write(directory: Path, scenario: str | None = None) -> list[Path]:
         source = bundled(name)
         for file in sorted(source.rglob("*")):
             below = file.relative_to(source)
-            # In a checkout there may be cases of whoever works there.
+            # In a checkout there may be cases of the developer.
             ours = below.parts[0] not in NO_DIALECTS or below == Path("cases/example.yaml")
             if file.is_file() and not file.name.startswith(".") and ours:
                 files[directory / name / below] = _content(file, source)
@@ -37,12 +37,10 @@ def write(directory: Path, scenario: str | None = None) -> list[Path]:
 
 
 def write_dialect(directory: Path, name: str, base: str) -> list[Path]:
-    """A dialect of one's own that extends another: one that is bundled, or of the same folder.
-
-    Settings and schemas that are there already stay as they are.
+    """Write a new dialect that extends another one, bundled or in the same folder. Existing settings and schemas stay.
 
     Raises:
-        ConfigError: no dialect can have the name, or there is one of it already, or no other one to extend.
+        ConfigError: the name is invalid or already used, or the dialect to extend does not exist.
     """
     cassettes = directory / "cassettes"
     check_name(name, (cassettes, bundled("cassettes")))
@@ -63,23 +61,23 @@ def write_dialect(directory: Path, name: str, base: str) -> list[Path]:
 
 
 _FOR_EDITORS = ("cassette", "config", "testdata")
-"""The schemas by which editors complete; those of bodies are found where they are bundled."""
+"""The schemas that editors use for completion. Those of bodies are found in the package."""
 
 
 def _folders(cassettes: Path, name: str) -> tuple[Path, list[Path]]:
-    """The folder of a dialect, and those of the dialects that it extends, lowest first. Raises Unreadable."""
+    """Return the folder of a dialect, and those of the dialects it extends, lowest first. Raises Unreadable."""
     folder = next(place / name for place in (cassettes, bundled("cassettes")) if (place / name).is_dir())
     return folder, list(read([[folder]], Schemas([bundled("schemas")]), collect_handlers()).foundation)
 
 
 def _write(directory: Path, files: Mapping[Path, bytes]) -> list[Path]:
-    """Raises UserMistake: naming the files in the way, or what the operating system says."""
+    """Write the files. Raises UserMistake with the files in the way, or the error of the operating system."""
     if in_the_way := sorted({str(there) for file in files if (there := _in_the_way(file, directory))}):
         raise UserMistake("nothing was written, because these files already exist:\n  " + "\n  ".join(in_the_way))
     with writing(directory):
         (directory / "cassettes/cases").mkdir(parents=True, exist_ok=True)
     for file, content in files.items():
-        # Never over a file that came up in between.
+        # Never overwrite a file that has been created in between.
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("xb") as stream:
@@ -106,7 +104,7 @@ def _content(file: Path, folder: Path) -> bytes:
 
 
 def settings() -> str:
-    """The config file with every setting, commented out."""
+    """Return the config file with every setting, commented out."""
     lines = [
         "# yaml-language-server: $schema=schemas/config.schema.json",
         "# All settings, with their defaults or an example. Take the mark from those you change.",
@@ -118,7 +116,7 @@ def settings() -> str:
 
 
 def _in_the_way(file: Path, directory: Path) -> Path | None:
-    """The file itself, or a file where one of its folders would be."""
+    """Return the file itself, or a file that is at the place of one of its folders."""
     if file.exists() or file.is_symlink():
         return file
     between = [parent for parent in file.parents if parent == directory or directory in parent.parents]

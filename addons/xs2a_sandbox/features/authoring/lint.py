@@ -1,4 +1,4 @@
-"""Checks cassettes, schemas and test data before a request comes: as they are written, and by trying them."""
+"""Checks cassettes, schemas and test data without requests: their form, and by trying them."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -29,13 +29,13 @@ from xs2a_sandbox.recording import replay
 
 
 def new_problems(before: Sequence[Problem], after: Sequence[Problem]) -> list[Problem]:
-    # By their places, as texts may hold answers, which differ each time: identifiers, dates.
+    # Compare places, because texts may quote answers with ids and dates that differ each time.
     places = {(p.file, p.line, p.column, p.code) for p in before}
     return [p for p in after if (p.file, p.line, p.column, p.code) not in places]
 
 
 def refusal(problems: Sequence[Problem], file: Path, interface: Interface) -> str:
-    """Says why the case in `file` is not kept, and what to do."""
+    """Describe why the case in `file` is not kept, and what to do."""
     return "\n".join(["nothing written:", *_lines(problems, file, interface)])
 
 
@@ -53,7 +53,7 @@ def _lines(problems: Sequence[Problem], file: Path, interface: Interface) -> Ite
 
 
 def _owner(problem: Problem, interface: Interface) -> str:
-    """The rule or operation that stands there."""
+    """Return the rule or operation at the problem's place."""
     entries: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
     lines = {
         entry.origin.document.line(entry.origin.pointer): entry.id
@@ -68,7 +68,7 @@ WHERE = "where"
 
 
 def check_parameters(by: Rule | Operation, operation: Operation | None) -> Iterator[Problem]:
-    """`operation` is itself, or the one that a rule names."""
+    """Yield problems with path parameters. `operation` is the entry itself, or the one that a rule names."""
     if operation and isinstance(by, Rule):
         yield from _values(by, operation)
     pattern = operation.pattern if operation else by.pattern
@@ -103,7 +103,7 @@ def _values(rule: Rule, operation: Operation) -> Iterator[Problem]:
 
 
 def _goes_with(constraint: Constraint, alternative: Collection[Constraint]) -> bool:
-    """Tells if one of the values that it asks for is one that the operation takes there."""
+    """Return whether the operation accepts one of the values that the rule asks for."""
     others = [other for other in alternative if other.place == constraint.place]
     return any(all(other.fits((value,)) for other in others) for value in constraint.values or ())
 
@@ -117,10 +117,13 @@ UNUSED_TESTDATA = "unused-testdata"
 
 
 def find_unused(over: Overlay, interface: Interface) -> list[Problem]:
-    """Test data that nothing uses; what is bundled is left alone: it is not the user's to mend."""
+    """Return problems with test data that nothing uses.
+
+    Bundled data are skipped, because the user cannot change them.
+    """
     problems = [
         document.problem(
-            (name, id), UNUSED_TESTDATA, f"this takes nothing out: there is no {id} among the {name}", key=True
+            (name, id), UNUSED_TESTDATA, f"this removes nothing: there is no {id} among the {name}", key=True
         )
         for document, name, id in over.idle
     ]
@@ -132,7 +135,7 @@ def find_unused(over: Overlay, interface: Interface) -> list[Problem]:
 
 
 type _Idle = Iterator[tuple[str, str, str, tuple[str | int, ...]]]
-"""Collection, id, what is wrong, and where below the entry."""
+"""Collection, id, the mistake, and the place below the entry."""
 
 
 def _customers(over: Overlay) -> _Idle:
@@ -152,7 +155,7 @@ def _payments(over: Overlay, interface: Interface) -> _Idle:
 
 
 def _takes(operation: Operation, values: Mapping[str, str]) -> bool:
-    """True if it takes these values as parameters of its path, as far as it has such."""
+    """Return whether the operation accepts these values as its path parameters."""
     return any(
         all(c.fits((values[c.place.name],)) for c in alternative if c.place.name in values)
         for alternative in operation.where
@@ -160,7 +163,7 @@ def _takes(operation: Operation, values: Mapping[str, str]) -> bool:
 
 
 def _entries(over: Overlay) -> _Idle:
-    """One entry is asked for by its id, whichever list it is in."""
+    """Yield entries with the same id in different lists of an account, because an entry is requested only by its id."""
     for account_id, account in over.collections.get("accounts", {}).items():
         seen: Counter[str] = Counter()
         for place, id in entry_ids(account):
@@ -172,10 +175,10 @@ def _entries(over: Overlay) -> _Idle:
 def check(
     settings: Settings, paths: Sequence[Path] = (), warn: Callable[[str], None] = lambda line: None
 ) -> list[Problem]:
-    """All problems of the configured files, and of `paths` laid over them.
+    """Return all problems in the configured files, and in `paths` layered on top of them.
 
-    Nothing is tried before all of it can be read. `warn` is told of recorded rules that another layer replaces, which
-    may be meant so.
+    Nothing is tried before all files are readable. Calls `warn` for recorded rules that another layer replaces, which
+    may be intended.
     """
     read = [loading.read(settings, paths, real) for real in settings.real_banks()]
     for line in dict.fromkeys(
@@ -191,7 +194,7 @@ def _of_bank(settings: Settings, files: loading.LoadedFiles) -> list[Problem]:
     if files.problems or interface is None or data is None:
         return files.problems
     problems = [*find_unused(overlay(files.data), interface), *check_beginnings(interface)]
-    # What another dialect names, this one need not use.
+    # This dialect need not use what another one names.
     others = (*interface.foundation, bundled("cassettes"))
     problems += [p for p in interface.unused if not any(p.file.resolve().is_relative_to(other) for other in others)]
     owners: list[Operation | Rule] = [*interface.operations.values(), *interface.rules]
@@ -204,7 +207,7 @@ def _of_bank(settings: Settings, files: loading.LoadedFiles) -> list[Problem]:
     problems += members.check_authorisation()
     for by in owners:
         operation = by if isinstance(by, Operation) else interface.operations.get(by.operation or "")
-        # A later layer may let an operation take less than a rule below it was written for.
+        # A later layer may restrict an operation more than a rule below it expects.
         if operation is None or _layer(operation, files) <= _layer(by, files):
             problems += check_parameters(by, operation)
         problems += members.check(by)
@@ -217,15 +220,15 @@ def _of_bank(settings: Settings, files: loading.LoadedFiles) -> list[Problem]:
 
 
 def _testdata(files: loading.LoadedFiles, data: TestData) -> Iterator[tuple[TestData, Callable[[Example], bool]]]:
-    """Test data, and which examples are made for them: the dialect's own for those of the dialect.
+    """Yield test data with the examples that are written for them: the dialect's own for those of the dialect.
 
-    The examples of bundled scenarios and quirks are made for the bundled ones, and left out where there are others.
+    Examples of bundled scenarios and quirks need the bundled test data, and are skipped with others.
     """
     (folder,), *_ = files.layers
     dialect = loading.testdata_of(folder, files.interface.foundation if files.interface else ())
     is_usual = _are_same(files.data, [bundled("cassettes") / TESTDATA])
     yield data, lambda entry: _layer(entry.owner, files) > 0 and (is_usual or not _is_bundled(entry.owner))
-    if files.interface and files.interface.quirks:  # which are there for the dialect not to answer as it says
+    if files.interface and files.interface.quirks:  # quirks make the dialect answer differently on purpose
         return
     theirs = data if _are_same(files.data, [dialect]) else testdata.load([dialect])
     yield theirs, lambda entry: _layer(entry.owner, files) <= 0
@@ -236,7 +239,7 @@ def _are_same(files: Sequence[Path], others: Sequence[Path]) -> bool:
 
 
 def _operation(rule: Rule, interface: Interface) -> Operation | None:
-    """The one whose requests the rule answers: the one that it names, or that has its method and its path."""
+    """Return the operation of the rule: the one that it names, or one with the same method and path."""
     if rule.operation or rule.pattern is None:
         return interface.operations.get(rule.operation or "")
     same = (
@@ -278,11 +281,11 @@ def _has_spoiled_content(trial: Trial, interface: Interface) -> bool:
 
 
 def _is_bundled(owner: Operation | Rule) -> bool:
-    """Tells if it is of a scenario or quirk that is bundled."""
+    """Return whether it belongs to a bundled scenario or quirk."""
     file = owner.origin.document.file
     return any(file.is_relative_to(bundled("cassettes") / folder) for folder in (SCENARIOS, QUIRKS))
 
 
 def _layer(by: Operation | Rule, files: loading.LoadedFiles) -> int:
-    """The number of its layer; those that the dialect extends are below 0."""
+    """Return the number of its layer. Dialects that are extended have numbers below 0."""
     return files.interface.layers.get(by.id, 0) if files.interface else 0

@@ -1,4 +1,4 @@
-"""Answers that nobody has given an example for, written once to see whether they can be."""
+"""Checks answers without an example by rendering them once."""
 
 import json
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ ANSWER_SCHEMA = "answer-schema"
 
 
 def check_fixed(by: Operation | Rule, interface: Interface, schemas: Schemas) -> Iterator[Problem]:
-    """The bodies that hold no expressions: these need no request to be looked at."""
+    """Yield problems with bodies without expressions, which can be checked without a request."""
     names = names_by_status(by, _operation(by, interface))
     for below, answer in answers(by):
         name = answer.schema or names.get(str(answer.status))
@@ -43,7 +43,7 @@ def check_fixed(by: Operation | Rule, interface: Interface, schemas: Schemas) ->
 
 
 def complaint(response: Response, by: Operation | Rule, interface: Interface, schemas: Schemas) -> str | None:
-    """Says what is wrong with an answer that `by` gave; JSON is looked at, other media types are nobody's business."""
+    """Describe what is wrong with an answer of `by`. Only JSON is checked."""
     media = media_type(Headers(response.headers).get("content-type"))
     if not response.body or response.fault or not is_json(media):
         return None
@@ -57,7 +57,7 @@ def complaint(response: Response, by: Operation | Rule, interface: Interface, sc
 
 
 def _find_possible(by: Operation | Rule, interface: Interface, status: int) -> set[str | None]:
-    """The schemas that an answer of that status can have; None if it may have any form."""
+    """Return the schemas that an answer with that status can have; None stands for any form."""
     names = names_by_status(by, _operation(by, interface))
     operation = _operation(by, interface)
     shaping = operation if operation and by.behaviour.handler and not by.behaviour.respond else by
@@ -74,7 +74,7 @@ def _operation(by: Operation | Rule, interface: Interface) -> Operation | None:
 
 
 def _is_raw(by: Operation | Rule, below: tuple[str | int, ...]) -> bool:
-    """Leaves out what was recorded: it is what a bank says, whether or not its documentation has it like that."""
+    """Return whether the answer was recorded. It is what a bank says, even if its documentation differs."""
     written: Any = by.origin.written
     for step in below:
         written = written[step]
@@ -95,9 +95,9 @@ TEMPLATE = "template"
 def dry_run(
     by: Operation | Rule, interface: Interface, schemas: Schemas, data: TestData, clock: Clock = REAL
 ) -> Iterator[Problem]:
-    """Tries every answer with a request that is made from what is matched.
+    """Try every answer with a request made from the rule's conditions.
 
-    What a handler finds only a real request can show.
+    The result of a handler needs a real request.
     """
     if by.examples or by.behaviour.handler or by.behaviour.bank:
         return
@@ -120,7 +120,7 @@ def dry_run(
 
 
 def mismatch(by: Operation | Rule, source: str, reason: str) -> Problem | None:
-    """A problem at the text that the expression stands in, if `by` has it."""
+    """Return a problem at the text with the expression, if `by` contains it."""
     place = next((pointer for pointer, text in texts(by.origin.written) if text == source), None)
     return None if place is None else by.origin.problem(TEMPLATE, describe_failure(source, reason), place)
 
@@ -130,7 +130,7 @@ def describe_failure(source: str, reason: str) -> str:
 
 
 def texts(value: Any, pointer: Pointer = ()) -> Iterator[tuple[Pointer, str]]:
-    """All texts in it, and their places."""
+    """Yield all texts with their places."""
     if isinstance(value, str):
         yield pointer, value
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

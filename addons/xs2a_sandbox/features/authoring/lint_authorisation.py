@@ -1,4 +1,4 @@
-"""Finds authorisations that begin, and that the dialect lets nobody give."""
+"""Finds authorisations that can start, but that the dialect provides no way to complete."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from xs2a_sandbox.errors import Problem
 
 
 class _Beginning(NamedTuple):
-    """A place where an authorisation begins, and its options."""
+    """A place where an authorisation starts, and its options."""
 
     family: str
     options: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Finds matchers of bodies that no body of the operation's media types can fit."""
+"""Finds matchers on bodies that can never match with the operation's media types."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ _ELEMENT = re.compile(r"@?[^\W\d][\w.\-\u00b7]*")
 
 
 def check_bodies(by: Operation | Rule, operation: Operation | None) -> Iterator[Problem]:
-    """`operation` is the one whose requirements a request meets before the rule `by` is looked at."""
+    """Yield the problems. `operation` is the one whose requirements a request meets before the rule `by` is checked."""
     if isinstance(by, Operation):
         yield from _check_requirements(by, ())
         return
@@ -25,7 +25,7 @@ def check_bodies(by: Operation | Rule, operation: Operation | None) -> Iterator[
 
 
 def _check_requirements(by: Operation | Rule, types: Sequence[str]) -> Iterator[Problem]:
-    """The problems with its own requirements; `types` are what a body is of where they say nothing."""
+    """Yield problems with the entry's own requirements. `types` are the default media types of the body."""
     is_list = isinstance(by.origin.written.get("require"), list)
     for number, step in enumerate(by.require.steps if by.require else ()):
         own = _find_required(step) if isinstance(by, Operation) else step.media
@@ -38,7 +38,7 @@ def _of_all(require: Requirement) -> Sequence[str]:
 
 
 def _find_required(require: Requirement) -> Sequence[str]:
-    """The media types that are taken; none where any is."""
+    """Return the accepted media types, or nothing if all are accepted."""
     wants_json = require.schema is not None or any(
         constraint.place.part == "body" for constraint in require.constraints
     )
@@ -46,7 +46,7 @@ def _find_required(require: Requirement) -> Sequence[str]:
 
 
 def _own_types(rule: Rule) -> Sequence[str]:
-    """The media types that the rule itself asks for."""
+    """Return the media types that the rule itself asks for."""
     own = next(
         (constraint.spec for constraint in rule.constraints if str(constraint.place) == "headers.content-type"), {}
     )

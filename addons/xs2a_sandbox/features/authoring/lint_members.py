@@ -1,4 +1,4 @@
-"""Finds misspelled members in expressions and effects: those that no request, result or document has."""
+"""Finds misspelled members in expressions and effects: names that no request, result or document has."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -18,13 +18,13 @@ from xs2a_sandbox.features.authoring.lint_answers import texts
 from xs2a_sandbox.state import documents
 
 type Shape = Mapping[str, "Shape | None"]
-"""The members of a value by name, `*` for any; None where there may be whatever."""
+"""The members of a value by name, `*` for any; None if they are unknown."""
 
 _ANY = "*"
 _NEARLY = 0.75
-"""How alike two names of collections are, of which one is a mistake for the other."""
+"""The similarity of two names of collections from which on one is considered a misspelling of the other."""
 _COMPUTED = ("status", "headers", "body", "text", "values")
-"""Keys of an answer whose texts may hold expressions."""
+"""Keys of an answer whose texts may contain expressions."""
 CLIENT: Shape = dict.fromkeys(
     "name organisation roles kind country authority issuer serial fingerprint validFrom validUntil".split()
 )
@@ -40,7 +40,7 @@ _ROOTS: Mapping[str, Shape] = {
 
 
 class Members:
-    """The names that there are in one interface: of handlers, of documents of the state, and the cassettes' own."""
+    """The names in an interface: of handlers, of documents in the state, and of the cassettes themselves."""
 
     def __init__(self, interface: Interface, handlers: Mapping[str, Handler], testdata: Collection[str]) -> None:
         self._interface = interface
@@ -49,7 +49,7 @@ class Members:
         effects = [effect for by in self._owners for effect in by.behaviour.effects if isinstance(effect, Effect)]
         read = {keys[0] for root, keys in self._every_chain() if root in ("state", "testdata") and keys}
         set_, bundled = {e.collection for e in effects}, documents.collections()
-        # What is both written and read, under whatever name, is meant.
+        # A name that is both written and read is not a misspelling.
         uses = {e.collection: e.collection in read for e in effects} | dict.fromkeys(map(str, read - set_), False)
         own = {name for name, is_meant in uses.items() if is_meant or not get_close_matches(name, bundled, 1, _NEARLY)}
         self._collections = bundled | own | set(testdata)
@@ -64,7 +64,7 @@ class Members:
         }
 
     def check(self, by: Operation | Rule) -> Iterator[Problem]:
-        """Finds what one of them reads and sets and nothing has."""
+        """Yield problems with members that the entry reads or sets and that do not exist."""
         shapes = dict(self._shapes)
         if (result := self._result(by)) is not None:
             shapes["result"] = result
@@ -79,7 +79,7 @@ class Members:
                 yield by.origin.problem("member", wrong, ("effects", number, *below))
 
     def check_lets(self) -> Iterator[Problem]:
-        """Finds what the values of the whole dialect read and nothing has."""
+        """Yield problems with members that values of the whole dialect read and that do not exist."""
         for pointer, text in self._lets():
             for wrong in _find_wrong(text, self._shapes):
                 yield self._interface.sections.problem(pointer, "member", wrong)
@@ -88,7 +88,7 @@ class Members:
         return _braces(self._interface.sections.get("let"), ("let",))
 
     def check_authorisation(self) -> Iterator[Problem]:
-        """Finds what pages and the authorisation endpoint name, and no document has."""
+        """Yield problems with members that pages and the authorisation endpoint use and no document has."""
         section = self._interface.sections.get(SECTION)
         for name, spec in section.get("of", {}).items():
             collection = FAMILIES[name].collection
@@ -124,7 +124,7 @@ class Members:
         }
 
     def _misspells(self, collection: str, name: str) -> str:
-        """The member of a document that is probably meant instead of the one that is set, as a hint."""
+        """Return a hint with the member of the document that is probably meant."""
         schema = documents.schema_of(collection)
         names = (_shape(schema.node) or {}) if schema else {}
         return did_you_mean(name, names) if name not in names else ""
@@ -167,14 +167,14 @@ class Members:
         for complaint in sorted(schema.complaints(value), key=str):
             pointer = complaint.pointer[len(effect.members) :]
             is_missing = complaint.code == "missing-key"
-            # What is computed is known when it is; what a member is set of has the others already.
+            # Computed values are unknown, and if only a member is set, the document already has the others.
             if (is_missing and effect.members) or is_computed(value, complaint.pointer):
                 continue
             yield ("to", *pointer), f"{complaint.text}, says the schema {schema.name}"
 
 
 def _members_set(by: Operation | Rule) -> Iterator[tuple[str, str]]:
-    """The members of documents that its effects set, with their collections."""
+    """Yield the members of documents that its effects set, with their collections."""
     for effect, written in zip(by.behaviour.effects, by.origin.written.get("effects", ()), strict=True):
         if not isinstance(effect, Effect):
             continue
@@ -184,7 +184,7 @@ def _members_set(by: Operation | Rule) -> Iterator[tuple[str, str]]:
 
 
 def _shape(node: Node, depth: int = 4) -> Shape | None:
-    """The members that a schema names; None where it says nothing of them."""
+    """Return the members that a schema names, or None if it names none."""
     node = node.resolve()
     if not depth:
         return None
@@ -198,14 +198,14 @@ def _shape(node: Node, depth: int = 4) -> Shape | None:
 
 
 def _find_wrong(text: str, shapes: Mapping[str, Shape | None]) -> Iterator[str]:
-    """Says which members that the expressions of a text read are not there."""
+    """Describe the members that the expressions of a text read and that do not exist."""
     for root, keys in chains(text):
         if root in shapes and (wrong := _find_unknown(shapes[root], keys, root)):
             yield wrong
 
 
 def _find_unknown(shape: Shape | None, keys: tuple[Key, ...], so_far: str) -> str | None:
-    """Says which of the keys leads to nothing."""
+    """Describe the first key that does not exist."""
     for key in keys:
         if shape is None:
             return None
@@ -220,7 +220,7 @@ def _find_unknown(shape: Shape | None, keys: tuple[Key, ...], so_far: str) -> st
 
 
 def expressions(by: Operation | Rule) -> Iterator[tuple[Pointer, str]]:
-    """Places below the rule or operation, and the text there that may be computed."""
+    """Yield the places below the rule or operation that may be computed, with their texts."""
     written = by.origin.written
     if isinstance(by, Rule) and by.when_text:
         yield ("match", "when"), wrap_in_braces(by.when_text)
@@ -247,7 +247,7 @@ def expressions(by: Operation | Rule) -> Iterator[tuple[Pointer, str]]:
 
 
 def _list(require: Any) -> Sequence[Any]:
-    """The steps of what is required; a rule may say `none`."""
+    """Return the steps of a requirement. A rule may say `none`."""
     return require if isinstance(require, list) else [require] if isinstance(require, dict) else []
 
 

@@ -1,4 +1,4 @@
-"""Writes a cassette to begin a case with: its operation, a request that fits, and an answer to edit."""
+"""Writes a draft of a case: its operation, a matching request, and an answer to edit."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -61,10 +61,10 @@ _LIVELIER = """\
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The request that a case is for, and the answer that it gives.
+    """The request of a case, and its answer.
 
-    `match` names the operation, or method and path, and what else is asked for; `request` is the example's.
-    `narrower` are further keys of `match`, which are written as comments.
+    `match` names the operation, or method and path, with further conditions; `request` is that of the example.
+    `narrower` are further conditions, which are written as comments.
     """
 
     id: str
@@ -78,7 +78,7 @@ class Draft:
 
 
 def text(draft: Draft, schema: str | None = None) -> str:
-    """`schema` is the path of the cassettes' JSON Schema, for editors."""
+    """Return the cassette. `schema` is the path of the JSON Schema of cassettes, for editors."""
     parts = [schema_line(schema)] if schema else []
     parts.append(_HEAD.format(title=yaml_text({"title": draft.title}), id=draft.id))
     narrower = "".join(f"# {key}: {yaml_line(value)}\n" for key, value in draft.narrower.items())
@@ -91,7 +91,7 @@ def text(draft: Draft, schema: str | None = None) -> str:
 
 
 def schema_line(schema: str) -> str:
-    """The line that tells editors which JSON Schema the file has."""
+    """Return the comment that tells editors which JSON Schema to use."""
     return f"# yaml-language-server: $schema={schema}\n"
 
 
@@ -100,15 +100,15 @@ def _key(name: str, below: str) -> str:
 
 
 ANY = "any"
-"""A path parameter, where it does not matter."""
+"""The value of a path parameter that does not matter."""
 _SHOWN = 3
 
 
 def write(settings: Settings, method: str, path: str, status: int | None = None, file: Path | None = None) -> Path:
-    """The file that was written: `file`, or one in the folder of one's own cases.
+    """Write a case, and return its file: `file`, or one in the folder of the user's cases.
 
-    Raises UserMistake: no operation has that path, the file is there, another rule answers these requests already, or
-    an example of the case, or of another one, would not hold.
+    Raises UserMistake if no operation has that path, the file exists, another rule already answers these requests, or
+    an example of this or another case would fail.
     """
     files = loading.read(settings)
     interface, data = files.require_all()
@@ -117,10 +117,10 @@ def write(settings: Settings, method: str, path: str, status: int | None = None,
 
 
 def write_exchange(settings: Settings, entry: Journaled, file: Path | None = None) -> Path:
-    """Writes, as `write` does, a case that answers what was asked there with what was answered.
+    """Write a case for the request of an exchange, with its answer, like `write`.
 
-    Raises UserMistake: of the exchange not all was kept, the file is there, another rule answers these requests, or an
-    example of another case would not hold.
+    Raises UserMistake if the journal has not kept the whole exchange, the file exists, another rule answers these
+    requests, or an example of another case would fail.
     """
     interface, _ = loading.read(settings).require_all()
     rule = case_from(entry, interface)
@@ -130,7 +130,7 @@ def write_exchange(settings: Settings, entry: Journaled, file: Path | None = Non
     def write_yaml(schema: str | None) -> str:
         return (schema_line(schema) if schema else "") + yaml_text(case)
 
-    # What a real bank has answered need not be what the operation takes: that is for its author to say.
+    # A real bank's answer need not be valid for the operation; the author has to judge that.
     return _save(settings, interface, rule["id"], file, write_yaml, judge=False)
 
 
@@ -143,7 +143,7 @@ def _save(
     *,
     judge: bool = True,
 ) -> Path:
-    """Writes the file, and removes it where it does not go with the rest; with `judge` its own example counts too."""
+    """Write the file, and delete it if it conflicts with the others; with `judge` its own example counts, too."""
     file = file or Path.cwd() / loading.OWN / loading.CASES / f"{id}.yaml"
     if file.suffix != ".yaml":
         raise ConfigError(f"{file} must end in .yaml, as all cassettes do")
@@ -176,7 +176,7 @@ def _save(
 def draft_case(
     interface: Interface, schemas: Schemas, data: TestData, method: str, path: str, status: int | None
 ) -> Draft:
-    """Raises UserMistake, naming the nearest operations, where none has that path."""
+    """Return a draft. Raises UserMistake with the nearest operations if none has that path."""
     url = urlsplit(path)
     target = split_target(url.path + (f"?{url.query}" if url.query else ""))
     operation, parameters = _operation(interface, method, target)
@@ -208,14 +208,14 @@ def draft_case(
 
 
 def _narrow_to_customer(things: Things, data: TestData) -> dict[str, Any]:
-    """The key of `match` that asks for one customer, if the interface names them in a header."""
+    """Return the condition on one customer, if the interface names customers in a header."""
     names = [header_name(place.name) for place in things["customer"].sent if place.part == "headers"]
     customers = list(data.at(Clock().today()).get("psus", {}))
     return {"headers": {names[0]: customers[0]}} if names and customers else {}
 
 
 def _operation(interface: Interface, method: str, target: Target) -> tuple[Operation, Mapping[str, str | None]]:
-    """The most literal one, and its path parameters, None for those that are left open: `{id}`."""
+    """Return the most literal operation, and its path parameters, None for those left open: `{id}`."""
     fitting = [
         (operation, parameters)
         for operation in interface.operations.values()
@@ -255,7 +255,7 @@ def _fit(operation: Operation, segments: tuple[str, ...]) -> dict[str, str | Non
 def _request(
     operation: Operation, things: Things, where: Mapping[str, str], schemas: Schemas, data: TestData
 ) -> dict[str, Any]:
-    """A request that the operation's requirements take."""
+    """Return a request that meets the operation's requirements."""
     required = [constraint for step in operation.require.steps for constraint in step.constraints]
     request: dict[str, Any] = {}
     fitting = next((a for a in operation.where if _takes(a, where)), ())
@@ -286,7 +286,7 @@ def _takes(alternative: Any, where: Mapping[str, str]) -> bool:
 
 
 def _answer(operation: Operation, interface: Interface, schemas: Schemas, status: int) -> tuple[Any, str | None]:
-    """The body, and what becomes of its nulls."""
+    """Return the body, and how its nulls are handled."""
     name = names_by_status(operation, None).get(str(status))
     if status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
         return NO_BODY, None
@@ -301,7 +301,7 @@ def _answer(operation: Operation, interface: Interface, schemas: Schemas, status
 
 
 def _error(operation: Operation, interface: Interface, status: int) -> Any:
-    """An error as the dialect says it; with the code that the operation has for that status, if it has one."""
+    """Return an error of the dialect, with the operation's code for that status, if it has one."""
     handler = collect_handlers().get(operation.behaviour.handler or "")
     names = sorted(handler.with_options(operation.behaviour.options or {}).raises) if handler else []
     usual = [interface.errors[name] for name in (*names, "format-error", "busy") if name in interface.errors]

@@ -1,4 +1,4 @@
-"""What a run of `serve` has exercised, as `--coverage` wants to know."""
+"""The coverage of a run of `serve`, for `--coverage`."""
 
 from collections.abc import Iterator, Sequence
 

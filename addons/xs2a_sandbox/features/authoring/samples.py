@@ -1,4 +1,4 @@
-"""The simplest value that would do: for a matcher, for a JSON Schema. A guess, which whoever uses it has to check."""
+"""Guesses the simplest value that fits a matcher or a JSON Schema. The caller has to check it."""
 
 import re
 from collections.abc import Iterable
@@ -10,11 +10,11 @@ from xs2a_sandbox.documents.json_pointer import parse_pointer
 from xs2a_sandbox.documents.json_schema import Node
 
 _WORDS = (TEXT, TEXT.upper(), "1", "12", "1234", "12.50", "/")
-"""Texts that are tried where a schema has a pattern."""
+"""Texts that are tried if a schema has a pattern."""
 
 
 def of_body(constraints: Iterable[Constraint]) -> Any:
-    """The members whose value is asked for; None without any. Those of unknown type are left out."""
+    """Return the required members of a body, or None if there are none. Members of unknown type are left out."""
     made: Any = None
     for constraint in constraints:
         if constraint.place.part == "body" and any(OPERATORS[name].is_typed for name in constraint.spec):
@@ -23,7 +23,7 @@ def of_body(constraints: Iterable[Constraint]) -> Any:
 
 
 def of_schema(node: Node) -> Any:
-    """A value with no more members than there must be. Where that would not do, a schema gives `examples`."""
+    """Return a value with only the required members. If that is not valid, the schema provides `examples`."""
     node = node.resolve()
     schema = node.schema
     if "const" in schema:

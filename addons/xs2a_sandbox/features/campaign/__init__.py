@@ -1,7 +1,7 @@
-"""Runs an app's tests again and again, with one thing going wrong at one point, and judges what a bank can see of it.
+"""Runs an app's tests repeatedly, each time with one fault at one point, and judges what a bank can see of the app.
 
-`Campaign` learns which calls there are, plans what may go wrong at each, runs, and gives the results that `reports/`
-tell. Nothing is random: the same campaign gives the same result.
+`Campaign` learns the calls, plans the faults of each, runs them, and returns the results for `reports/`. Nothing is
+random: the same campaign gives the same result.
 """
 
 from xs2a_sandbox.features.campaign.campaign import Campaign, Results

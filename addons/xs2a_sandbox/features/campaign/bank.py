@@ -1,4 +1,4 @@
-"""The bank of a campaign: a sandbox of its own or one that runs, and sessions of it."""
+"""The bank of a campaign: a sandbox of its own or a running one, and sessions in it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from xs2a_sandbox.features.pytest.server_process import Process
 
 @dataclass(frozen=True, slots=True)
 class SandboxAddresses:
-    """Where a sandbox is, as far as that is known of one that somebody else has started."""
+    """The addresses of a sandbox, as far as they are known for one that is already running."""
 
     direct: str
     confdir: Path
@@ -25,7 +25,7 @@ class SandboxAddresses:
 
 @contextmanager
 def of_its_own(confdir: Path, flags: Sequence[str]) -> Iterator[SandboxAddresses]:
-    """A sandbox for the time being. Raises UserMistake."""
+    """Run a sandbox within the context. Raises UserMistake."""
     confdir.mkdir(mode=0o700, parents=True, exist_ok=True)
     process = Process(confdir, flags)
     process.start()
@@ -36,7 +36,7 @@ def of_its_own(confdir: Path, flags: Sequence[str]) -> Iterator[SandboxAddresses
 
 
 def that_runs(url: str, confdir: Path) -> SandboxAddresses:
-    """The sandbox at this base URL. Raises UserMistake."""
+    """Return the sandbox at this base URL. Raises UserMistake."""
     sandbox = SandboxAddresses(url.rstrip("/"), confdir)
     modes = {bank["mode"] for bank in Client(sandbox.direct, confdir=confdir).status()["banks"]}
     if modes != {"simulate"}:
@@ -46,13 +46,13 @@ def that_runs(url: str, confdir: Path) -> SandboxAddresses:
 
 
 def variables(sandbox: SandboxAddresses, session: str, run_dir: Path) -> dict[str, str]:
-    """What the command is told: the addresses, with the session in them."""
+    """Return the environment variables for the command: the addresses, including the session."""
     where = urlsplit(sandbox.direct)
     addresses = {
         "URL": f"{sandbox.direct}/s/{session}",
         "SESSION": session,
         "RUN_DIR": str(run_dir),
-        # So that `xs2a-sandbox state` and the like find it, too.
+        # So that `xs2a-sandbox state` and other commands find it, too.
         "HOST": where.hostname or "",
         "PORT": str(where.port or 80),
         "CONFDIR": str(sandbox.confdir),

@@ -1,4 +1,4 @@
-"""The whole campaign: learn, plan, run each fault in a session of its own, judge, and keep the results."""
+"""A whole campaign: learns, plans, runs each fault in a session of its own, judges, and keeps the results."""
 
 import threading
 import time
@@ -26,15 +26,15 @@ from xs2a_sandbox.wording import say_count
 
 _LEAST_SECONDS, _MOST_SECONDS = 30.0, 600.0
 _PAUSE = 1.0
-"""Seconds between two looks whether somebody wants to stop."""
+"""Seconds between two checks whether the campaign should stop."""
 _LONGER = 10
-"""Times the fault-free run that a run may take."""
+"""The time limit of a run, as a multiple of the fault-free run."""
 _SESSION = "campaign-{}"
 
 
 @dataclass(frozen=True, slots=True)
 class FaultResult:
-    """What came of one fault. `statuses` are the exit statuses of the run and of the one after it."""
+    """The result of a fault. `statuses` are the exit statuses of its run and of the next one."""
 
     fault: InjectedFault
     order: Mapping[str, object] | None
@@ -46,9 +46,9 @@ class FaultResult:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that a campaign has found: the results in the order of their points, and what was left out, by why.
+    """The results of a campaign in the order of their points, and the numbers of faults left out by reason.
 
-    `again` are the words of the campaign's own command that the next one needs, too.
+    `again` is the beginning of the campaign's command, for repeating a single result.
     """
 
     command: str
@@ -65,10 +65,10 @@ class Results:
 
 
 class KeptResults(Protocol):
-    """Where results are kept, so that a campaign that was interrupted goes on."""
+    """Keeps results, so that an interrupted campaign can be resumed."""
 
     def begin(self, plan: Plan) -> dict[InjectedFault, FaultResult]:
-        """The results that there are already of such a plan."""
+        """Return the existing results for this plan."""
         ...
 
     def add(self, result: FaultResult) -> None: ...
@@ -87,10 +87,10 @@ class CampaignState:
 
 @dataclass(slots=True)
 class Campaign:
-    """A `command` that is run against a bank.
+    """Runs a `command` against a bank.
 
-    The bank is the sandbox at `url`, or one of its own for each of the `jobs`, started with `flags`, in a folder in
-    `scratch`. It ends after `budget` seconds; a run after `timeout`; a `slow` answer takes so long.
+    The bank is the sandbox at `url`, or a new one for each of the `jobs`, started with `flags`, in a folder in
+    `scratch`. The campaign ends after `budget` seconds, a run after `timeout`; a `slow` answer takes that long.
     """
 
     command: Command
@@ -113,7 +113,10 @@ class Campaign:
         self._index = Index(self.interface)
 
     def run(self, kept: KeptResults) -> Results:
-        """Raises UserMistake where the command fails by itself, calls no bank, or nothing could go wrong."""
+        """Run the campaign.
+
+        Raises UserMistake if the command fails without a fault, calls no bank, or no fault is possible.
+        """
         started = time.monotonic()
         with self._sandboxes() as sandboxes:
             learned, approvals = self._learn(sandboxes[0])
@@ -129,7 +132,7 @@ class Campaign:
         return self._results(learned, made, results, started)
 
     def run_one(self, fault: InjectedFault, order: Mapping[str, object] | None) -> Results:
-        """Tries one fault alone, whatever the plan. Raises UserMistake."""
+        """Run a single fault, regardless of the plan. Raises UserMistake."""
         started, planned = time.monotonic(), PlannedFault(fault, order)
         with self._sandboxes() as sandboxes:
             learned, _ = self._learn(sandboxes[0])
@@ -162,7 +165,10 @@ class Campaign:
     # -- learning
 
     def _learn(self, sandbox: bank.SandboxAddresses) -> tuple[Learned, int]:
-        """The fault-free run, twice in one session, and the times that a customer approved. Raises UserMistake."""
+        """Return the fault-free run, twice in one session, and the number of approvals by customers.
+
+        Raises UserMistake.
+        """
         limit = self.timeout or _MOST_SECONDS
         with self._session(sandbox, 0, limit) as session:
             first = session.run()
@@ -220,7 +226,7 @@ class Campaign:
                 executor.submit(work, number, planned) for number, planned in enumerate(todo, 1)
             }
             while waiting:
-                # A ^C that comes as Python begins to wait is heard when it looks again.
+                # A ^C just before the wait is noticed at the next check.
                 done, waiting = wait(waiting, _PAUSE, FIRST_EXCEPTION)
                 for future in done:
                     future.result()
@@ -249,7 +255,7 @@ class Campaign:
         return _result(planned, findings, run, after)
 
     def _try_quirk(self, learned: Learned, planned: PlannedFault, number: int, limit: float) -> FaultResult:
-        """Tries it at a bank that is like that all the time: there is no run after it without."""
+        """Run with a bank that has the quirk all the time, so there is no run without it afterwards."""
         confdir = self.scratch / f"bank-{number}"
         with (
             bank.of_its_own(confdir, (*self.flags, "--quirk", planned.fault.name)) as sandbox,
@@ -265,7 +271,7 @@ class Campaign:
 
     @contextmanager
     def _sandboxes(self) -> Iterator[list[bank.SandboxAddresses]]:
-        """One for each job. Raises UserMistake."""
+        """Provide a sandbox for each job. Raises UserMistake."""
         if self.url is not None:
             yield [bank.that_runs(self.url, self.confdir)] * self.jobs
             return
@@ -280,7 +286,7 @@ class Campaign:
 def _choose(
     faults: list[PlannedFault], choose: Callable[[Sequence[PlannedFault]], list[PlannedFault]]
 ) -> list[PlannedFault]:
-    """Chooses among the faults. Raises UserMistake where there are some and none is chosen."""
+    """Choose among the faults. Raises UserMistake if none is chosen although there are some."""
     chosen = choose(faults)
     if faults and not chosen:
         names = "; ".join(str(planned.fault) for planned in faults if planned.fault.operation is not None)[:200]
@@ -289,7 +295,7 @@ def _choose(
 
 
 def _check(first: Observed) -> None:
-    """Raises UserMistake for a fault-free run from which nothing can be learned."""
+    """Check that a fault-free run can be learned from. Raises UserMistake."""
     output = f"\n{first.ended.output.strip()}" if first.ended.output.strip() else ""
     if first.ended.hung:
         raise UserMistake(
@@ -307,7 +313,7 @@ def _check(first: Observed) -> None:
 
 
 def _frequency(session: RunSession, first: Observed) -> int | None:
-    """The lowest number of uses a day that the consents allow which were used."""
+    """Return the lowest number of uses per day among the consents that were used."""
     used = {id for call in first.seen.calls if (id := call.consent)}
     consents = session.client.collection("consents")
     return min((frequency_of(consents[id]) for id in used & consents.keys()), default=None)
@@ -322,7 +328,7 @@ def _result(
 
 
 def _place_in(learned: Learned) -> Callable[[FaultResult], tuple[int, int, str, bool]]:
-    """The order in which the points of the results were met, quirks and endings of SCA last."""
+    """Return a sort key for results by the order of their points, quirks and endings of SCA last."""
     operations = {operation: place for place, operation in enumerate(learned.first.seen.counts)}
 
     def place(result: FaultResult) -> tuple[int, int, str, bool]:

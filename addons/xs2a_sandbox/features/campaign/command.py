@@ -1,4 +1,4 @@
-"""The command that runs an app's tests: once, in an environment of its own, with an end."""
+"""Runs the command with an app's tests, in an environment of its own, with a time limit."""
 
 import os
 import shlex
@@ -15,14 +15,17 @@ from xs2a_sandbox.config.kinds import PREFIX
 from xs2a_sandbox.errors import UserMistake
 
 _LAST = 4000
-"""Bytes of what a command has said that are kept: its last ones."""
+"""The number of last bytes of a command's output that are kept."""
 _PAUSE = 0.5
-"""Seconds between two looks whether somebody wants to stop."""
+"""Seconds between two checks whether the run should stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`variables` are the app's own, as `NAME=TEXT`, in which `{url}`, `{proxy}` and the like stand for an address."""
+    """`variables` are the app's own, as `NAME=TEXT`.
+
+    `{url}`, `{proxy}` and the like in them are replaced with addresses.
+    """
 
     words: Sequence[str]
     variables: Mapping[str, str]
@@ -32,12 +35,12 @@ class Command:
         return shlex.join(self.words)
 
     def run(self, addresses: Mapping[str, str], scratch: Path, seconds: float, stop: threading.Event) -> "Ended":
-        """Runs it until it ends, for `seconds` at most, or until `stop` is set.
+        """Run the command until it ends, for at most `seconds`, or until `stop` is set.
 
-        Raises UserMistake, and Stopped for a run that was cut short.
+        Raises UserMistake, and Stopped if the run was stopped.
         """
         environ = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-        # What hangs on the order of sets is the same again.
+        # Makes the order of sets the same in each run.
         environ = {"PYTHONHASHSEED": "0", **environ, **addresses}
         for name, text in self.variables.items():
             environ[name] = _fill(name, text, addresses)
@@ -66,7 +69,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run of the command ended: its exit status, negative for a signal, and the last that it said."""
+    """The end of a run: its exit status, negative for a signal, and the last output."""
 
     status: int
     seconds: float
@@ -75,7 +78,7 @@ class Ended:
 
     @property
     def signal(self) -> str | None:
-        """The signal that it died of by itself."""
+        """The signal by which the process died on its own."""
         if self.status >= 0 or self.hung:
             return None
         with suppress(ValueError):
@@ -84,11 +87,11 @@ class Ended:
 
 
 class Stopped(Exception):
-    """A run was cut short, so that nothing can be said about it."""
+    """A run was stopped, so nothing is known about it."""
 
 
 def _wait(process: subprocess.Popen[bytes], until: float, stop: threading.Event) -> bool:
-    """Whether the process ends by itself before the time `until`, which is monotonic."""
+    """Return whether the process ends by itself before the monotonic time `until`."""
     while (left := until - time.monotonic()) > 0 and not stop.is_set():
         with suppress(subprocess.TimeoutExpired):
             process.wait(min(left, _PAUSE))
@@ -97,7 +100,7 @@ def _wait(process: subprocess.Popen[bytes], until: float, stop: threading.Event)
 
 
 def _fill(name: str, text: str, variables: Mapping[str, str]) -> str:
-    """Fills the variables into a text that names them, such as {url}. Raises UserMistake."""
+    """Insert the variables that a text names, such as {url}. Raises UserMistake."""
     by_name = {variable.removeprefix(PREFIX).lower(): value for variable, value in variables.items()}
     try:
         return text.format_map(by_name)
@@ -109,7 +112,7 @@ def _fill(name: str, text: str, variables: Mapping[str, str]) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends it with all that it has started."""
+    """Kill the process and everything that it has started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

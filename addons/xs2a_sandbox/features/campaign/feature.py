@@ -1,4 +1,4 @@
-"""What the feature adds: the command `campaign`."""
+"""Adds the command `campaign`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A finding as a file of a few lines that plays it again alone."""
+"""Writes a finding as a short file with which it can be repeated on its own."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 _LONGEST, _LARGEST = 300, 1_000_000
 _MEMBERS = ("name", "operation", "call", "status", "code")
 _MOST = 4
-"""Findings that a file tells of."""
+"""The most findings in a file."""
 
 
 def name_of(result: FaultResult) -> str:
@@ -23,7 +23,7 @@ def name_of(result: FaultResult) -> str:
 
 
 def replay(result: FaultResult, results: Results, folder: Path) -> str:
-    """The command that plays the result again, whose file is in this folder."""
+    """Return the command that repeats the result, whose file is in this folder."""
     return f"{shlex.join([*results.again, '--only', str(folder / name_of(result))])} -- {results.command}"
 
 
@@ -48,7 +48,7 @@ def write(result: FaultResult, results: Results, folder: Path) -> str:
 
 
 def read(file: Path) -> tuple[InjectedFault, Mapping[str, Any] | None]:
-    """The fault, and the order for it; None for a quirk. Raises UserMistake."""
+    """Return the fault, and the order for it, which is None for a quirk. Raises UserMistake."""
     try:
         value = yaml_reader.parse(own_file.read(file, limit=_LARGEST), file).value
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What a bank can see of an app that something went wrong for: each oracle looks at one thing that must hold then."""
+"""Judges what a bank can see of an app during a fault: each oracle checks one condition."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -11,23 +11,23 @@ from xs2a_sandbox.features.pytest.injected_fault import SCA, InjectedFault
 from xs2a_sandbox.wording import say_count
 
 _ALIKE_AFTER_REFUSAL = 3
-"""Times that the same may be asked again after the bank has refused it."""
+"""How often the same request may be repeated after the bank has rejected it."""
 _AGAIN = frozenset({408, 425, 429})
-"""Refusals after which the same may be asked again."""
+"""Errors after which the same request may be repeated."""
 _OF_ALL_ACCOUNTS = frozenset({401, 403, 429})
-"""Answers that are about the consent, or the app: no other account would do better."""
+"""Errors about the consent or the app, which would be the same for other accounts."""
 _OF_THE_CONSENT = ("consent-", "token-")
-"""How the names of errors begin that are about these."""
+"""The beginnings of the names of such errors."""
 _EARLY = 0.05
-"""Seconds by which a wait may be too short: clocks are not that exact."""
+"""Seconds by which a wait may be too short, because clocks are not exact."""
 _MORE_CALLS = 10
 _NAMED, _LONGEST = 3, 200
-"""Failures of the next run that are named, and how much of each is shown."""
+"""How many failures of the next run are named, and how much of each is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppFinding:
-    """What was wrong, and the oracle that says so."""
+    """A mistake of the app, and the oracle that found it."""
 
     oracle: str
     text: str
@@ -35,7 +35,7 @@ class AppFinding:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """The fault-free run, and the one after it in the same session: what is asked for in both can be relied on."""
+    """The fault-free run, and the next one in the same session. Only calls in both are reliable."""
 
     first: Observed
     second: Observed
@@ -48,7 +48,7 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A run with a fault, and the one after it without, where there was one."""
+    """A run with a fault, and the next one without a fault, if there was one."""
 
     learned: Learned
     fault: InjectedFault
@@ -61,7 +61,7 @@ def findings(case: Case) -> list[AppFinding]:
 
 
 def _assertion(case: Case) -> Iterator[str]:
-    """What a test that knows the fault says."""
+    """Yield the failures that a test reports which knows about the fault."""
     yield from map(_failure, case.run.assertions)
 
 
@@ -70,7 +70,7 @@ def _failure(assertion: Mapping[str, Any]) -> str:
 
 
 def _payments(case: Case) -> Iterator[str]:
-    """One intent gives at most one payment, also if the next run pays again what the run with the fault has paid."""
+    """Yield intents with more than one payment, including a second payment in the next run."""
     learned, is_found = case.learned, False
     for text in _find_too_many(case, learned.first.seen.payments, case.run.seen.payments):
         is_found = True
@@ -81,7 +81,7 @@ def _payments(case: Case) -> Iterator[str]:
 
 
 def _find_too_many(case: Case, usual: Payments, payments: Payments) -> Iterator[str]:
-    """A customer who has declined may begin again."""
+    """Yield intents with too many payments. A customer who has declined may start again."""
     made = payments.made - payments.rejected if case.fault.operation == SCA else payments.made
     for intent, count in sorted(made.items()):
         if intent and count > max(1, usual.made[intent]):
@@ -92,7 +92,7 @@ def _find_too_many(case: Case, usual: Payments, payments: Payments) -> Iterator[
 
 
 def _recovery(case: Case) -> Iterator[str]:
-    """The next run, in which nothing goes wrong, passes again; if not, it says what failed."""
+    """Yield a failure of the next run, which has no fault, with the failed tests."""
     after = case.after
     if after and case.learned.passes_again and after.ended.status != 0:
         how = "hangs" if after.ended.hung else f"ends with status {after.ended.status}"
@@ -100,7 +100,7 @@ def _recovery(case: Case) -> Iterator[str]:
 
 
 def _what_failed(run: Observed) -> str:
-    """The tests that reported a failure; if none did, the last line of the output."""
+    """Return the tests that reported a failure, or the last line of the output if none did."""
     lines = [line.strip() for line in run.ended.output.splitlines() if line.strip()]
     failures = [" ".join(_failure(assertion).split())[:_LONGEST] for assertion in run.assertions]
     named = failures[:_NAMED] or [line[:_LONGEST] for line in lines[-1:]]
@@ -110,7 +110,7 @@ def _what_failed(run: Observed) -> str:
 
 
 def _calls(case: Case) -> Iterator[str]:
-    """Calls are bounded, and what was refused is not asked alike again and again."""
+    """Yield operations that are called too often, or repeated unchanged after an error."""
     if case.run.seen.is_cut:
         yield "more calls than the journal of the sandbox holds"
     usual = case.learned.first.seen.counts
@@ -133,7 +133,7 @@ def _count_refused(seen: Seen) -> Counter[tuple[str, str, int]]:
 
 
 def _retry_after(case: Case) -> Iterator[str]:
-    """Whoever is told to wait waits."""
+    """Yield calls that come earlier than Retry-After allows."""
     calls = case.run.seen.calls
     for position, call in enumerate(calls):
         if (seconds := call.retry_after) is None:
@@ -148,7 +148,7 @@ def _seconds(call: SeenCall, again: SeenCall) -> float:
 
 
 def _frequency(case: Case) -> Iterator[str]:
-    """Without the customer nothing is read more often than the consent allows for a day."""
+    """Yield reads without the customer that are more frequent than the consent allows per day."""
     if (most := case.learned.frequency) is None:
         return
     before, now = _alone(case.learned.first.seen, most), _alone(case.run.seen, most)
@@ -158,7 +158,7 @@ def _frequency(case: Case) -> Iterator[str]:
 
 
 def _alone(seen: Seen, most: int) -> dict[tuple[str, str], int]:
-    """What is read more often than that without the customer. Few are: only of those the whole request is asked for."""
+    """Return reads without the customer above that number. The whole request is fetched only for candidates."""
     reads = [call for call in seen.calls if call.is_read]
     often = {place for place, count in Counter((call.operation, call.path) for call in reads).items() if count > most}
     alone = Counter(
@@ -170,7 +170,7 @@ def _alone(seen: Seen, most: int) -> dict[tuple[str, str], int]:
 
 
 def _accounts(case: Case) -> Iterator[str]:
-    """What goes wrong at one account keeps nobody from reading the others."""
+    """Yield accounts that are no longer read because another account had a fault."""
     fault = case.fault
     if fault.operation in (None, SCA) or fault.name.endswith(" expires"):
         return
@@ -211,4 +211,4 @@ ORACLES: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "hang": _hang,
     "crash": _crash,
 }
-"""By the name that reports call each."""
+"""The oracles by the name in reports."""

@@ -1,4 +1,4 @@
-"""The results of a campaign in a file, line by line, so that one that was interrupted goes on where it was."""
+"""Keeps the results of a campaign in a file, line by line, so that an interrupted one can be resumed."""
 
 import hashlib
 import json
@@ -18,14 +18,14 @@ from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
 @dataclass(frozen=True, slots=True)
 class ResultsFile:
-    """`of` says which campaign it is: command and settings. Without `resumes` it begins anew."""
+    """`of` identifies the campaign: command and settings. Without `resumes` it starts again."""
 
     file: Path
     of: Mapping[str, Any]
     resumes: bool
 
     def begin(self, plan: Plan) -> dict[InjectedFault, FaultResult]:
-        """Raises UserMistake where the file is of another campaign."""
+        """Return the existing results, or start a new file. Raises UserMistake if the file is of another campaign."""
         faults = [str(planned.fault) for planned in plan.faults]
         text = json.dumps([__version__, dict(self.of), faults], sort_keys=True)
         head = {"campaign": hashlib.sha256(text.encode()).hexdigest()}
@@ -49,7 +49,7 @@ class ResultsFile:
 
 
 def _read(line: str) -> FaultResult | None:
-    """None for a line that was not written to its end."""
+    """Parse a result, or return None if the line is incomplete."""
     try:
         value = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Plans the faults of a campaign: every fault of every call, without those that would tell nothing new."""
+"""Plans the faults of a campaign: every fault of every call, without those that would show nothing new."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,16 +18,19 @@ from xs2a_sandbox.http import Response, to_json
 from xs2a_sandbox.state.faults import SCA_ENDINGS
 
 RETRY_AFTER = 1
-"""Seconds that the bank asks to wait for."""
+"""The value of Retry-After in seconds."""
 _TOO_MANY = 429
 _CONTENT = ("wrong-shape", "half-json", "html", "empty-lists", "no-next-page", "extra-members")
 ALIKE, IDLE, UNREACHED, BUDGET = "alike", "changes nothing", "not reached", "no time left"
-"""Why a fault is left out."""
+"""The reasons for leaving a fault out."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFault:
-    """A fault, and the order for it that the sandbox is given; a quirk has none. `rank` says how soon it is tried."""
+    """A fault, and the order for the sandbox, which a quirk does not have.
+
+    Faults with a lower `rank` are tried first.
+    """
 
     fault: InjectedFault
     order: Mapping[str, Any] | None
@@ -36,14 +39,14 @@ class PlannedFault:
 
 @dataclass(slots=True)
 class Plan:
-    """All that is tried, the most telling first, and how many were left out, by why."""
+    """The faults in the order in which they are tried, and the numbers of faults left out by reason."""
 
     faults: list[PlannedFault] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
 
 def plan(interface: Interface, learned: Seen, approvals: int, slow: str, *, with_quirks: bool) -> Plan:
-    """`approvals` are the times that a customer approved; a `slow` answer takes that long."""
+    """Plan the faults. `approvals` is the number of approvals by customers; a `slow` answer takes that long."""
     made = Plan()
     counts: Counter[str] = Counter()
     for call in learned.calls:
@@ -67,7 +70,7 @@ def plan(interface: Interface, learned: Seen, approvals: int, slow: str, *, with
 
 
 def _is_between(call: SeenCall, learned: Seen) -> bool:
-    """Says whether it is neither the first nor the last of calls that are alike, as polling makes them."""
+    """Return whether the call is between the first and the last of equal calls, as in polling."""
     alike = [
         other.number
         for other in learned.of(call.operation)
@@ -78,7 +81,7 @@ def _is_between(call: SeenCall, learned: Seen) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """A call of the fault-free run, and the how many-th of its operation it was."""
+    """A call in the fault-free run, and its number among the calls of its operation."""
 
     call: SeenCall
     number: int
@@ -90,7 +93,7 @@ class _Point:
     def fault(
         self, name: str, wish: Mapping[str, Any], rank: int, phase: Phase = "before", **answer: Any
     ) -> PlannedFault:
-        """`answer` are status and code of the answer."""
+        """Return a planned fault. `answer` are status and code of the answer."""
         order = {"operation": self.call.operation, "skip": self.number - 1, "next": 1, **wish}
         return PlannedFault(InjectedFault(name, self.call.operation, self.number, phase, **answer), order, rank)
 
@@ -113,7 +116,7 @@ def _faults_of(interface: Interface, point: _Point, slow: str, left_out: Counter
 
 
 def _errors(interface: Interface, point: _Point, left_out: Counter[str]) -> Iterator[PlannedFault]:
-    """The errors of the operation, of those that are the same on the wire the first, before the effect and after it."""
+    """Yield the errors of the operation, before and after its effect; of equal errors on the wire only the first."""
     operation = interface.operations[point.call.operation]
     errors = errors_of(interface, operation)
     limit, seen = None, set()
@@ -141,7 +144,7 @@ def _errors(interface: Interface, point: _Point, left_out: Counter[str]) -> Iter
 
 
 def _refusals(call: SeenCall) -> Iterator[str]:
-    """How the names of errors begin with which banks refuse what the call shows of the app, whatever it asks for."""
+    """Yield the beginnings of the names of errors that are possible because of the app's credentials in the call."""
     scheme = (call.header("authorization") or "").partition(" ")[0].lower()
     if scheme in ("bearer", "dpop"):
         yield "token-"
@@ -154,7 +157,7 @@ def _refusals(call: SeenCall) -> Iterator[str]:
 def _plan_answer(
     point: _Point, name: str, wish: Mapping[str, Any], ranks: tuple[int, int], left_out: Counter[str], **answer: Any
 ) -> Iterator[PlannedFault]:
-    """The answer before the effect and after it, which is the same where there is none."""
+    """Yield the fault before the effect and after it, or only one of them if the operation has no effect."""
     yield point.fault(name, wish, ranks[0], **answer)
     if point.writes:
         yield point.fault(name, {**wish, "after": True}, ranks[1], "after", **answer)
@@ -168,16 +171,16 @@ def _expiries(point: _Point, left_out: Counter[str]) -> Iterator[PlannedFault]:
             left_out[IDLE] += 2
             continue
         yield point.fault(f"{what} expires", {"expires": what}, 1)
-        left_out[ALIKE] += 1  # after this call is before the next one
+        left_out[ALIKE] += 1  # after this call is the same as before the next one
 
 
 def _would_change(call: SeenCall, name: str) -> bool:
-    """Says whether the answer has what this fault of the content changes."""
+    """Return whether the answer contains anything that this fault of the body changes."""
     if call.answer is None or name == "truncate":
         return call.answer is not None
     return corrupt(Response(200, (("Content-Type", "application/json"),), to_json(call.answer), name)) is not None
 
 
 def choose_faults(faults: Iterable[PlannedFault], keep: Sequence[str]) -> list[PlannedFault]:
-    """Returns the faults whose text, as the report has it, holds one of these words; all of them without words."""
+    """Return the faults whose text in the report contains one of these words, or all faults without words."""
     return [planned for planned in faults if not keep or any(word in str(planned.fault) for word in keep)]

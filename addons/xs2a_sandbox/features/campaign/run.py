@@ -1,4 +1,4 @@
-"""One run of the command in a session of its own, with one thing going wrong, and what was seen of it."""
+"""A run of the command in a session of its own, with one fault, and what the bank has seen of it."""
 
 import shutil
 import threading
@@ -21,15 +21,15 @@ from xs2a_sandbox.features.pytest import injected_fault
 from xs2a_sandbox.features.pytest.injected_fault import InjectedFault
 
 _COUNTING: Mapping[str, Any] = {"sca": "decline", "skip": 1_000_000}
-"""Counts the authorisations that customers approve, and ends none of them."""
+"""Counts the authorisations that customers approve, without ending any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A run, as it ended and as the bank saw it.
+    """A run: its end, and the bank's view of it.
 
-    `hits` of the fault were counted; `assertions` are failures that the app's own tests report: with a fault those of
-    the tests that know it, without a fault all.
+    `hits` is how often the fault occurred; `assertions` are failures that the app's own tests report: with a fault only
+    those of tests that know about it, otherwise all.
     """
 
     ended: Ended
@@ -41,7 +41,7 @@ class Observed:
 
 @dataclass(slots=True)
 class RunSession:
-    """A session of a sandbox, and a folder in which the app may keep something from one run to the next."""
+    """A session of a sandbox, and a folder in which the app can keep data between runs."""
 
     sandbox: bank.SandboxAddresses
     name: str
@@ -58,7 +58,7 @@ class RunSession:
         self.client = Client(self.sandbox.direct, self.name, confdir=self.sandbox.confdir)
 
     def __enter__(self) -> "RunSession":
-        """Begins anew. Raises UserMistake."""
+        """Start from an unchanged session. Raises UserMistake."""
         self.client.reset()
         shutil.rmtree(self.folder, ignore_errors=True)
         (self.folder / "kept").mkdir(parents=True)
@@ -71,7 +71,7 @@ class RunSession:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def run(self, fault: InjectedFault | None = None, order: Mapping[str, Any] | None = None) -> Observed:
-        """Raises UserMistake, and Stopped once somebody wants it to stop."""
+        """Run the command. Raises UserMistake, and Stopped if the run should stop."""
         variables = bank.variables(self.sandbox, self.name, self.folder / "kept")
         findings = self.folder / "findings.jsonl"
         findings.unlink(missing_ok=True)
@@ -90,7 +90,7 @@ class RunSession:
         return Observed(ended, seen, hits, 0 if order else approvals, reported)
 
     def lift(self) -> None:
-        """Gives the consents of the test data back what a fault has taken: nobody else could."""
+        """Restore the consents of the test data that a fault has expired, because the app cannot do that."""
         for id, document in self.client.collection("consents").items():
             if is_expired(document) and id in self._consents:
                 self.client.put_document("consents", id, self._consents[id])

@@ -1,4 +1,4 @@
-"""The bank's view of a run: the calls, in their order, and the payments that came of them."""
+"""The bank's view of a run: the calls in order, and the resulting payments."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ _CANCELLED, _REJECTED = "CANC", "RJCT"
 
 
 class SeenCall:
-    """One request for an operation; the whole of it is asked for when somebody looks."""
+    """A request for an operation. The whole exchange is fetched at first use."""
 
     def __init__(self, client: Client, summary: ExchangeSummary, session: str, index: Index) -> None:
         self._client = client
@@ -37,7 +37,7 @@ class SeenCall:
 
     @property
     def is_read(self) -> bool:
-        """True if it changes nothing."""
+        """Whether the call changes nothing."""
         return self._lookup.is_read(self.method)
 
     @cached_property
@@ -45,12 +45,12 @@ class SeenCall:
         return self._client.exchange(self.number, plain=True)
 
     def header(self, name: str) -> str | None:
-        """A header of the request."""
+        """Return a header of the request."""
         return _header(self.whole["request"]["headers"], name)
 
     @property
     def retry_after(self) -> float | None:
-        """The seconds that the answer asks to wait for."""
+        """The seconds that the answer asks to wait."""
         if self.status not in (429, 503):
             return None
         value = _header(self.whole["answer"]["headers"], "retry-after")
@@ -58,12 +58,12 @@ class SeenCall:
 
     @property
     def answer(self) -> Any:
-        """The JSON of the answer; None where it has none."""
+        """The JSON of the answer, or None if it has none."""
         return self.whole["answer"].get("body")
 
     @property
     def consent(self) -> str | None:
-        """The id of the consent that opens to it what it is about."""
+        """The id of the consent that gives access to the call's subject."""
         return self._things.find_used_consent(self._lookup, self._sent)
 
     @property
@@ -92,7 +92,7 @@ def _header(headers: Sequence[Sequence[str]], name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Payments:
-    """Payments by intent: those that were not cancelled, and those of them that were rejected."""
+    """The numbers of payments by intent: all that were not cancelled, and those of them that were rejected."""
 
     made: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
@@ -108,10 +108,10 @@ class Payments:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Everything that the bank has seen of one run.
+    """Everything that the bank has seen of a run.
 
-    `payments` are those of the run. `all_payments` are those of the session, as they are after the run: the run may
-    have cancelled one of an earlier run. If it `is_cut`, there were more calls.
+    `payments` are those of the run. `all_payments` are those of the session after the run, because the run may have
+    cancelled an earlier one. If it `is_cut`, there were more calls.
     """
 
     calls: tuple[SeenCall, ...]
@@ -128,12 +128,12 @@ class Seen:
 
     @property
     def paths(self) -> frozenset[tuple[str, str]]:
-        """The operations with the paths that they were asked for at."""
+        """The operations with the paths at which they were called."""
         return frozenset((call.operation, call.path) for call in self.calls)
 
 
 def last_number(client: Client) -> int:
-    """The number of the last exchange of the sandbox, whichever session it is of."""
+    """Return the number of the sandbox's last exchange, in any session."""
     exchanges = replace(client, session=None).journal(limit=1)["exchanges"]
     return exchanges[-1]["number"] if exchanges else 0
 
@@ -146,8 +146,9 @@ def look(
     earlier_payments: frozenset[str],
     test_data: frozenset[str] = frozenset(),
 ) -> Seen:
-    """Return the calls after the exchange `since`, the payments that are not among `earlier_payments`, and those of the
-    session that are not `test_data`. Raises UserMistake.
+    """Return what the bank has seen after the exchange `since`. Raises UserMistake.
+
+    Its payments are those not in `earlier_payments`; those of the session are all that are not `test_data`.
     """
     journal = client.journal(session=session, since=since, limit=MOST_CALLS)
     calls = tuple(SeenCall(client, exchange, session, index) for exchange in journal["exchanges"])

@@ -1,1 +1,1 @@
-"""Test certificates and signatures for who has none: the commands `tpp`, `sign` and `verify`."""
+"""Test certificates and signatures for users without any: the commands `tpp`, `sign` and `verify`."""

@@ -1,4 +1,4 @@
-"""What the feature adds: the commands `tpp`, `sign` and `verify`."""
+"""Adds the commands `tpp`, `sign` and `verify`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The kinds of bad certificates: what is wrong with each, and the error that banks refuse it with."""
+"""The kinds of invalid certificates: the mistake in each, and the bank's error for it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -7,9 +7,10 @@ _INVALID = "certificate-invalid"
 
 
 class Mistake(NamedTuple):
-    """What is wrong with a certificate. `doc` ends a sentence that begins with one; `error` is the dialect's.
+    """A mistake in a certificate. `doc` ends a sentence that begins with the certificate; `error` is the dialect's.
 
-    Some are good themselves, but have been `revoked`, or their TPP is `blocked`. Those without `has_key` are nobody's.
+    Some certificates are valid themselves, but have been `revoked`, or their TPP is `blocked`. Without `has_key` there
+    is no key.
     """
 
     name: str
@@ -60,4 +61,4 @@ _MISTAKES: Sequence[Mistake] = (
 )
 
 MISTAKES: Mapping[str, Mistake] = {mistake.name: mistake for mistake in _MISTAKES}
-"""By name."""
+"""The mistakes by name."""

@@ -99,7 +99,7 @@ def verify(file: str, ca: Path | None) -> None:
     from xs2a_sandbox.signatures import answers
 
     content, head = read_body(f"@{file}"), None
-    # Before the answer there may be others, such as 100 Continue.
+    # There may be other answers before it, such as 100 Continue.
     while next_head := _HEAD.match(content):
         head, content = next_head[1].decode("latin-1"), content[next_head.end() :]
     if head is None:

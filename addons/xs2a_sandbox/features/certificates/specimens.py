@@ -1,4 +1,4 @@
-"""A zoo of bad certificates, one of each kind that there is."""
+"""Makes invalid certificates of each kind."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ _UNSPECIFIED = ("0.4.0.19495.1.0", "Unspecified")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """All that a certificate is made of: what it says, who issues it, the kind of its key, and when."""
+    """What a certificate is made from: its content, its issuer, the type of its key, and the time."""
 
     particulars: Particulars
     ca: Issued
@@ -28,24 +28,24 @@ class Order:
     now: datetime
 
     def change(self, **changes: object) -> "Order":
-        """The same, with another content."""
+        """Return the order with other content."""
         return replace(self, particulars=replace(self.particulars, **changes))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """The certificates in DER that a client shows, its own first, with its key; a broken one need not have one."""
+    """The certificates in DER that a client shows, its own first, and the key, which a broken certificate may lack."""
 
     chain: tuple[bytes, ...]
     issued: Issued | None = None
 
     def above(self, *others: x509.Certificate) -> list[x509.Certificate]:
-        """The certificates that are shown beside its own, and others."""
+        """Return the shown certificates above its own, and others."""
         return [*map(x509.load_der_x509_certificate, self.chain[1:]), *others]
 
 
 def as_ordered(order: Order, key: Key | None = None) -> Presented:
-    """The certificate as it is ordered."""
+    """Return the certificate exactly as ordered."""
     key = key or issuing.new_key(order.key)
     return _of(Issued(issuing.issue(order.particulars, key, order.ca), key))
 
@@ -61,14 +61,14 @@ def _with(**changes: object) -> Callable[[Order], Presented]:
 
 
 def _valid(begin: int, end: int) -> Callable[[Order], Presented]:
-    """Valid from one day to another, counted from now."""
+    """Make certificates that are valid between two days, counted from now."""
     return lambda order: as_ordered(
         order.change(not_before=order.now + timedelta(days=begin), not_after=order.now + timedelta(days=end))
     )
 
 
 def _by(make: Callable[[Order], Issued]) -> Callable[[Order], Presented]:
-    """Issued by somebody else."""
+    """Make certificates with another issuer."""
     return lambda order: as_ordered(replace(order, ca=make(order)))
 
 
@@ -99,7 +99,7 @@ def _weak_curve(order: Order) -> Presented:
 
 
 def _sha1(order: Order) -> Presented:
-    """Signed anew with SHA-1, which cryptography does not do for certificates."""
+    """Make a certificate that is signed with SHA-1, which cryptography does not do for certificates."""
     good = as_ordered(order)
     certificate = asn1.Certificate.load(good.chain[0])
     algorithm = {"algorithm": "sha1_ecdsa"}
@@ -121,7 +121,7 @@ def _tamper(order: Order) -> Presented:
 
 
 def _again(good: Presented, der: bytes) -> Presented:
-    """The same key with another certificate."""
+    """Return the key with another certificate."""
     issued = good.issued
     return Presented((der,), replace(issued, certificate=x509.load_der_x509_certificate(der)) if issued else None)
 
@@ -137,7 +137,7 @@ def _huge(order: Order) -> Presented:
 
 
 def _long_chain(order: Order) -> Presented:
-    """Beneath fifty others, each of which has issued the next."""
+    """Make a certificate below fifty others, each of which has issued the next."""
     issuers = [order.ca]
     for number in range(50):
         key = issuing.new_key("ec")
@@ -192,4 +192,4 @@ MAKERS: Mapping[str, Callable[[Order], Presented]] = {
     "garbage": lambda order: Presented((os.urandom(900),)),
     "empty": lambda order: Presented((b"",)),
 }
-"""By the name of the mistake."""
+"""The functions by name of the mistake."""

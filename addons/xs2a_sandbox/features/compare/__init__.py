@@ -1,1 +1,1 @@
-"""Says where the sandbox and a real bank differ: the commands `compare` and `watch`."""
+"""Finds where the sandbox and a real bank differ: the commands `compare` and `watch`."""

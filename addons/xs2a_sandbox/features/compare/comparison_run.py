@@ -1,4 +1,4 @@
-"""A comparison as a command asks for it: what is asked, of whom, and what came of it."""
+"""Runs a comparison for a command: selects the requests and the two sides, and returns the result."""
 
 import asyncio
 import sys
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 _RECORDED = (".har", ".jsonl")
 _COUNTED_EVERY = 30
-"""Seconds between two lines that count down where there is no terminal."""
+"""Seconds between two lines of the countdown without a terminal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonFlags:
-    """What somebody wants to have compared, as the flags say it; `settings` are the flags of settings."""
+    """What to compare, as given by flags; `settings` are the flags of settings."""
 
     played: Sequence[Path]
     bank: str | None
@@ -63,12 +63,12 @@ class ComparisonFlags:
 
     @property
     def asks_nobody(self) -> bool:
-        """Only the chains of states of two recordings are compared."""
+        """Whether only the chains of states of two recordings are compared."""
         return bool(self.behaviour and not self.bank and not self.offline)
 
     def recordings_and_layers(self) -> tuple[list[Path], tuple[Path, ...]]:
-        """What is played of recordings, and what of cassettes. Raises UsageError where the flags exclude that."""
-        # Beside --offline a recording's folder is a layer: does what was derived from it agree with it?
+        """Return the recordings and cassettes to play. Raises UsageError if the flags exclude them."""
+        # With --offline the folder of a recording is a layer, to check that cassettes derived from it match it.
         is_asked_again = self.bank or self.asks_nobody
         recorded = [path for path in self.played if path.suffix in _RECORDED or (is_asked_again and raw_files(path))]
         layers = tuple(path for path in self.played if path not in recorded)
@@ -83,7 +83,7 @@ class ComparisonFlags:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonOutcome:
-    """The report of a comparison. `amended` compares what was answered once more, with another layer of cassettes."""
+    """The report of a comparison. `amended` compares the same answers again, with another layer of cassettes."""
 
     report: Report
     interface: Interface
@@ -91,7 +91,7 @@ class ComparisonOutcome:
 
 
 def run(flags: ComparisonFlags) -> ComparisonOutcome:
-    """Asks all that is to be asked. Raises UserMistake before anything is sent."""
+    """Run the comparison. Raises UserMistake before anything is sent."""
     if flags.against == "recording" and not flags.bank:
         raise click.UsageError("--against recording needs --bank URL, the bank that may have changed")
     recorded, layers = flags.recordings_and_layers()
@@ -101,7 +101,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
     real, settings = _sides(flags, url, layers)
     today = Clock().today()
     ignoring = masking.Ignoring(masking.read([*settings.ignore, *flags.ignore]), today)
-    # Told before anything is sent, and before the rest is read.
+    # Errors are reported before anything is sent, and before the rest is read.
     vault = _open_vault(tapes, flags.vault, settings.confdir) if flags.bank else None
     if vault:
         _tell_of_another_bank(entries, url)
@@ -118,7 +118,7 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
     if not steps:
         raise ConfigError("there is nothing to compare: name a cassette with examples, a recording, or a HAR file")
     steps = [replace(step, request=recorded_steps.with_fields(step.request, flags.headers)) for step in steps]
-    # A live bank's answers are never redacted yet; a recording says whether it is.
+    # The answers of a live bank are not redacted; a recording says whether it is.
     redacted = flags.bank is None and all(tape.is_redacted for tape in tapes)
     redactor = _redactor(tapes, vault, settings, engine, is_needed=not (flags.no_redact or redacted))
     redact = redactor.entry if redactor and not flags.no_redact else None
@@ -165,14 +165,14 @@ def run(flags: ComparisonFlags) -> ComparisonOutcome:
 
 
 def _sides(flags: ComparisonFlags, url: str, layers: Sequence[Path]) -> tuple[RealBank, Settings]:
-    """The bank at `url`, with its certificates and its cassettes; and the settings of the sandbox beside it."""
+    """Return the bank at `url` with its certificates and cassettes, and the settings of the sandbox next to it."""
     settings = load_settings(flags.settings)
     real = next((configured for configured in settings.banks if configured.url == url), RealBank(flags.bank))
     if flags.bank:
         from xs2a_sandbox.upstream.client import check
 
         check(real)
-    # The bank is asked from here, not by the sandbox, which says what it would say in its place.
+    # The bank is asked from here; the sandbox only simulates.
     simulated = replace(real, mode="simulate", modes=(), hosts=())
     return real, replace(
         settings,
@@ -188,7 +188,7 @@ def _sides(flags: ComparisonFlags, url: str, layers: Sequence[Path]) -> tuple[Re
 def _recorded_steps(
     flags: ComparisonFlags, entries: Sequence[Exchange], lacking: frozenset[int], interface: Interface
 ) -> list[Step]:
-    """The recorded requests that can be sent; says of the others why they are left out."""
+    """Return the recorded requests that can be sent. Prints why the others are left out."""
     index = Index(interface)
     steps = [step for position, step in enumerate(recorded_steps.of_entries(entries)) if position not in lacking]
     if lacking:
@@ -209,7 +209,7 @@ def _without(steps: Sequence[Step], left_out: Sequence[Step], text: str, noun: s
 
 
 def _hints(result: Result, flags: ComparisonFlags, dialect: str) -> Iterator[str]:
-    """What to do if all requests have failed for one reason."""
+    """Yield advice if all requests have failed for the same reason."""
     compared = [one for one in result.compared if one.bank and one.sandbox]
     if not compared:
         return
@@ -224,7 +224,10 @@ def _hints(result: Result, flags: ComparisonFlags, dialect: str) -> Iterator[str
 def _redactor(
     tapes: Sequence[Tape], vault: "OpenVault | None", settings: Settings, engine: Engine, *, is_needed: bool
 ) -> "Redactor | None":
-    """With the recording's own key, so that a report has its pseudonyms; otherwise one where it `is_needed`."""
+    """Return a redactor with the recording's key, so that a report has the same pseudonyms.
+
+    Without such a key, another one is returned if it `is_needed`.
+    """
     keys = {vault.keys[key] for tape in tapes for key in tape.keys if key} if vault else set()
     if keys:
         return redactor_of(settings, engine.banks, key=keys.pop())
@@ -248,7 +251,7 @@ def _tell_of_another_bank(entries: Sequence[Exchange], url: str) -> None:
 
 
 def _open_vault(tapes: Sequence[Tape], file: Path | None, confdir: Path) -> "OpenVault | None":
-    """The vault named, or that of this machine; None if no recording is redacted. Raises ConfigError."""
+    """Return the named vault or that of this machine; None if no recording is redacted. Raises ConfigError."""
     if not any(key for tape in tapes for key in tape.keys):
         return None
     from xs2a_sandbox.redaction import vault
@@ -262,7 +265,10 @@ def _open_vault(tapes: Sequence[Tape], file: Path | None, confdir: Path) -> "Ope
 def _as_sent(
     tapes: Sequence[Tape], vault: "OpenVault", settings: Settings, engine: Engine
 ) -> tuple[list[Exchange], frozenset[int]]:
-    """All exchanges with real values, and the positions of those that lack what opens doors. Raises ConfigError."""
+    """Return all exchanges with real values, and the positions of those that lack credentials.
+
+    Raises ConfigError.
+    """
     restorer = restorer_of(settings, engine.banks)
     entries: list[Exchange] = []
     lacking: set[int] = set()
@@ -289,7 +295,7 @@ _LACKING = "left out: {} that held a password, a token or the like in path, quer
 
 
 async def _play(steps: Sequence[Step], engine: Engine, real: RealBank | None, **options: Any) -> Result:
-    """The result of the steps at the bank `real`, or of its recorded answers; the options are those of `Comparison`."""
+    """Run the steps with the bank `real` or its recorded answers. The options are those of `Comparison`."""
     upstream = bank = None
     if real:
         from xs2a_sandbox.upstream.client import Upstream
@@ -316,8 +322,9 @@ async def _play(steps: Sequence[Step], engine: Engine, real: RealBank | None, **
 
 
 def _count_down() -> Callable[[float], None]:
-    """Show how long the payment user is still waited for: in a line that is written over at a terminal, else in a new
-    line each half minute.
+    """Return a function that shows how long to wait for the payment user.
+
+    At a terminal it overwrites one line; otherwise it writes a new line every half minute.
     """
     is_terminal = sys.stderr.isatty()
     shown, width = 0.0, 0
@@ -326,7 +333,7 @@ def _count_down() -> Callable[[float], None]:
         nonlocal shown, width
         text = f"waiting for the payment user, {left:.0f} s left; --sca-timeout 0 does not wait"
         if is_terminal:
-            # The line before may have been longer.
+            # The previous line may have been longer.
             width = max(width, len(text))
             click.echo(f"\r{text:{width}}" if left else f"\r{'':{width}}\r", nl=False, err=True)
         elif left and (not shown or shown - left >= _COUNTED_EVERY):
@@ -339,7 +346,7 @@ def _count_down() -> Callable[[float], None]:
 
 
 def of_examples(interface: Interface, places: Sequence[Path] = ()) -> list[Step]:
-    """All that the cassettes have; with `places`, those of these files and of the files in these folders."""
+    """Return the examples of all cassettes, or only of these files and of files in these folders."""
     within = [place.resolve() for place in places]
     steps = []
     for entry in examples(interface):

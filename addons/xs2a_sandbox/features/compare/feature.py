@@ -1,4 +1,4 @@
-"""What the feature adds: the commands `compare` and `watch`, and the reports of a run of `serve` in mode compare."""
+"""Adds the commands `compare` and `watch`, and the reports of a run of `serve` in mode compare."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

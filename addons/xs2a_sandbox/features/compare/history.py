@@ -1,4 +1,4 @@
-"""Comparisons over time: what each run found, one line each, and what a run brings that the earlier ones have not."""
+"""Comparisons over time: the findings of each run on one line, and what a run has found that earlier ones have not."""
 
 import json
 import os
@@ -16,14 +16,14 @@ from xs2a_sandbox.errors import ConfigError
 
 VERSION = 1
 FOLDER = Path("drift")
-"""Where a history is kept if nobody says where."""
+"""The default folder of a history."""
 FILE = "drift.jsonl"
 LOOKED_AT = 20
-"""Runs in which a drift is looked for to see whether it flaps."""
+"""The number of last runs that are checked to see whether a drift comes and goes."""
 
 
 class DriftPlace(NamedTuple):
-    """The same difference in every run, whatever its values and its severity."""
+    """Identifies the same difference in all runs, whatever its values and severity are."""
 
     operation: str
     kind: str
@@ -32,7 +32,7 @@ class DriftPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordedDrift:
-    """A difference of a run: `bank` and `other` are the two sides of its first example, as the reports show them."""
+    """A difference in a run. `bank` and `other` are the two sides of its first example, as in reports."""
 
     at: DriftPlace
     severity: Severity
@@ -44,7 +44,7 @@ class RecordedDrift:
 
 @dataclass(frozen=True, slots=True)
 class WatchRun:
-    """`compared` are the operations of which anything was compared: of the others nothing is known."""
+    """`compared` are the operations with at least one comparison. About the others nothing is known."""
 
     time: datetime
     bank: str
@@ -66,18 +66,18 @@ class WatchRun:
             for group in report.groups
         )
         compared = frozenset(exchange.operation for exchange in report.exchanges if exchange.verdict in COMPARED)
-        # The worst comes first, and stands for those of lower severity at the same place.
+        # The worst comes first, and represents less severe ones at the same place.
         by_place: dict[DriftPlace, RecordedDrift] = {}
         for drift in drifts:
             by_place.setdefault(drift.at, drift)
         return cls(time, report.bank, report.question.against, compared, by_place)
 
     def has(self, place: DriftPlace) -> bool | None:
-        """None if nothing of its operation was compared."""
+        """Return whether the run has this drift, or None if nothing of its operation was compared."""
         return place in self.drifts or (False if place.operation in self.compared else None)
 
     def is_of_the_same(self, other: "WatchRun") -> bool:
-        """True if both have asked the same bank the same question."""
+        """Return whether both runs have asked the same bank the same question."""
         return (self.bank, self.against) == (other.bank, other.against)
 
     def line(self) -> str:
@@ -103,8 +103,8 @@ _TOLD = ("severity", "extent", "request", "bank", "other")
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A run beside those before it. `flaps` says of how many of the last runs a drift that comes and goes is in;
-    `unknown` were there when their operation was last compared, which it was not this time.
+    """A run compared with those before it. `flaps` says in how many of the last runs a drift occurs that comes and
+    goes; `unknown` are drifts whose operation was not compared this time.
     """
 
     new: tuple[RecordedDrift, ...]
@@ -114,7 +114,7 @@ class Changes:
     unknown: tuple[RecordedDrift, ...]
 
     def fails(self, fail_on: Severity | None) -> bool:
-        """True if a new drift is at least as severe."""
+        """Return whether a new drift is at least this severe."""
         return fail_on is not None and any(is_at_least(drift.severity, fail_on) for drift in self.new)
 
 
@@ -153,10 +153,10 @@ def _flaps(flaps: Iterable[tuple[RecordedDrift, str]]) -> tuple[tuple[RecordedDr
 
 
 def read(folder: Path) -> list[WatchRun]:
-    """All runs of a history, the oldest first; none if there is no such folder yet.
+    """Return all runs of a history, oldest first; empty if the folder does not exist yet.
 
     Raises:
-        ConfigError: it cannot be read, or a line of it is no run. Nothing is left out: what is new would be wrong.
+        ConfigError: it cannot be read, or a line is not a run. No line is skipped, because "new" would then be wrong.
     """
     file = folder / FILE
     try:
@@ -205,12 +205,12 @@ def _severity(value: dict[str, Any]) -> Severity:
 
 
 def prepare(folder: Path) -> None:
-    """Makes the folder, so that a run is not lost for want of it. Raises ConfigError if it cannot be written."""
+    """Create the folder before a run, so that its result is not lost. Raises ConfigError if it cannot be written."""
     _write(folder, b"")
 
 
 def append(folder: Path, run: WatchRun) -> None:
-    """Adds a run, at once and for good. Raises ConfigError for a folder that cannot be written."""
+    """Append a run durably. Raises ConfigError if the folder cannot be written."""
     _write(folder, run.line().encode("utf-8", "backslashreplace"))
 
 

@@ -1,4 +1,4 @@
-"""What a run of `serve` in mode compare has found: lines as it goes, and reports in the end."""
+"""The comparison in a run of `serve` in mode compare: lines while it runs, and reports at the end."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""Amendments with which the sandbox would agree with the bank, as cassettes to be read and taken over."""
+"""Suggests amendments that make the sandbox answer like the bank, as cassettes for the user to review."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,11 +26,11 @@ from xs2a_sandbox.http.target import split_target
 
 _MOST_SAID = 20
 _LONGEST = 80
-"""Differences, and characters of a value, in a comment."""
+"""The most differences in a comment, and the most characters of a value in it."""
 _MOST_MOVED = 20
-"""Entries of a list."""
+"""The most entries of a list."""
 _SHORTEST = 3
-"""Characters from which a text may be what something is called."""
+"""The least length of a text that may be an id."""
 _DELIMITERS = re.compile(r"([/?&=#:;,\s]+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -41,7 +41,7 @@ Condition = tuple[Literal["where", "query"], str]
 class Edit:
     """A change of an answer: of its status, of a header, or a step of a JSON Patch. `value` and `test` are JSON.
 
-    `test` is what must stand there before, if not empty.
+    If `test` is not empty, this value must be there before.
     """
 
     part: Literal["status", "header", "patch"]
@@ -52,7 +52,10 @@ class Edit:
 
 
 class Change(NamedTuple):
-    """A change of one place of one answer; `place` is in the sandbox's body, `entries` are the two that it is in."""
+    """A change of one place in one answer.
+
+    `place` is in the sandbox's body, `entries` are the list entries around it.
+    """
 
     op: str
     place: Pointer
@@ -63,7 +66,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Cassettes by operation, and what no amendment can mend, each with the reason."""
+    """Cassettes by operation, and the differences that no amendment can remove, with the reasons."""
 
     cassettes: Mapping[str, str]
     left: tuple[str, ...]
@@ -94,7 +97,7 @@ def suggest(report: Report, interface: Interface) -> Suggestion:
 
 
 def write(cassettes: Mapping[str, str], directory: Path) -> dict[str, Path]:
-    """The files that were written, by operation. Raises ConfigError for what cannot be."""
+    """Write the cassettes, and return their files by operation. Raises ConfigError."""
     files = {operation: directory / f"amend-{slug(operation)}.yaml" for operation in cassettes}
     for operation, file in files.items():
         replace_file(file, cassettes[operation].encode())
@@ -102,7 +105,7 @@ def write(cassettes: Mapping[str, str], directory: Path) -> dict[str, Path]:
 
 
 def find_remaining(before: Report, after: Report) -> dict[str, tuple[str, ...]]:
-    """The differences that there still are, by operation; what was masked stays so, as one look shows no noise."""
+    """Return the remaining differences by operation. Masked ones stay masked, because a single run shows no noise."""
     compared = [exchange for exchange in before.exchanges if exchange.bank and exchange.sandbox]
     exchanges = []
     for exchange, other in zip(after.exchanges, compared, strict=True):
@@ -123,9 +126,11 @@ def _line(finding: Finding) -> str:
 
 
 class _Answered:
-    """An exchange that both sides have answered, and what its sandbox's answer lacks; `reasons` say what stays so.
+    """An exchange with answers of both sides, and the edits that the sandbox's answer needs.
 
-    Of one that is `redacted` a sentence is a pseudonym as a whole: with a real name put into it, it would be neither.
+    `reasons` are for the others.
+
+    If it is `redacted`, a sentence is a pseudonym as a whole: inserting a real name would make it neither.
     """
 
     def __init__(self, exchange: ComparedExchange, index: Index, redacted: bool = False) -> None:
@@ -198,13 +203,13 @@ class _Answered:
                 changes += self._changes(finding)
         key = lambda change: (change.op, _star(change), change.test)  # noqa: E731
         alike = [list(ones) for _, ones in groupby(sorted(changes, key=key), key)]
-        # What goes makes room at last, from behind; what comes stands where the bank has it.
+        # Removals last, from the end, so that positions stay valid; insertions at the bank's positions.
         order = {"replace": 0, "remove": 2, "add": 1}
         for ones in sorted(alike, key=lambda ones: order[ones[0].op]):
             yield from self._write(ones)
 
     def _reorder(self, finding: Finding) -> Iterator[Edit]:
-        """The steps by which entries that only stand in another order come to where the bank has them."""
+        """Yield the steps that move entries to the bank's order."""
         place, bank_place = finding.pointer or (), finding.bank_pointer or ()
         (mine,) = at_pointer(self.mine.value, _texts(bank_place))
         (ours,) = at_pointer(self.ours.value, _texts(place))
@@ -230,14 +235,14 @@ class _Answered:
             yield Edit("patch", pointer_text((*place, end)), "move", _json(pointer_text((*place, start))))
 
     def _now(self, place: Pointer, bank_place: Pointer) -> Pointer:
-        """The place, once lists are in the bank's order."""
+        """Return the place after lists have been put into the bank's order."""
         for above, bank_above in self._orders.items():
             if place[: len(above)] == above and len(place) > len(above):
                 place = (*above, bank_place[len(bank_above)], *place[len(above) + 1 :])
         return place
 
     def _lists(self, findings: Iterable[Finding]) -> dict[Pointer, Pointer]:
-        """The lists that are written as a whole, as their entries have no places of their own."""
+        """Return the lists that are replaced as a whole, because their entries have no stable places."""
         kinds: dict[tuple[Pointer, Pointer], set[str]] = {}
         for finding in findings:
             if finding.pointer is not None and finding.bank_pointer is not None:
@@ -279,7 +284,7 @@ class _Answered:
             self._leave(finding, "it is not shown where")
 
     def _entries(self, place: Pointer, bank_place: Pointer) -> tuple[Any, Any] | None:
-        """The innermost entries of lists that the two places are in."""
+        """Return the innermost list entries that contain the two places."""
         last = max((number for number, step in enumerate(place[:-1]) if isinstance(step, int)), default=None)
         if last is None:
             return None
@@ -287,7 +292,7 @@ class _Answered:
         return (mine[0], at_pointer(ours, _texts(place[: last + 1]))[0]) if mine else None
 
     def _write(self, changes: Sequence[Change]) -> Iterator[Edit]:
-        """The changes at places that are alike: one for every entry if it is the same for all."""
+        """Yield the changes at similar places: a single one for every entry if it is the same for all."""
         first = changes[0]
         starred = _star(first)
         if EVERY in starred:
@@ -304,9 +309,9 @@ class _Answered:
             yield Edit("patch", pointer_text(change.place), change.op, value, change.test)
 
     def _rename(self, value: Any, entries: tuple[Any, Any] | None = None) -> Any:
-        """The bank's value, with what it calls things replaced by where the sandbox has its own names for them.
+        """Return the bank's value, with its ids replaced by expressions for the sandbox's ids.
 
-        `entries` are those of the two sides that the value is for.
+        `entries` are those of the two sides that contain the value.
         """
         names = {f"path{_step(name)}": text for name, text in self.parameters.items()}
         names |= _identifiers(self.mine.value, self.ours.value, "answer.body", self._things)
@@ -315,7 +320,7 @@ class _Answered:
         return _replace(value, self.bank.bank.rstrip("/"), expressions, not self._redacted)
 
     def is_changed_by(self, edit: Edit) -> bool:
-        """True if the edit would change this answer, of which it is not known to mend anything."""
+        """Return whether the edit would change this answer, for which it is not known to be right."""
         if edit.part == "status":
             return self.sandbox.status != int(edit.value)
         if edit.part == "header":
@@ -334,12 +339,12 @@ class _Answered:
 
 
 def _rules(operation: str, ones: Sequence[_Answered], left: list[str]) -> Iterator[dict[str, Any]]:
-    """The rules, one for all edits that the same answers need. What has none goes to `left`."""
+    """Yield a rule for each set of edits that the same answers need. Edits without a rule go to `left`."""
     left += [reason for answered in ones for reason in answered.reasons]
     needing: dict[tuple[Edit, int | None], list[int]] = {}
     for position, answered in enumerate(ones):
         for edit in dict.fromkeys(answered.edits):
-            # A header is set whatever the status.
+            # A header is set whatever the status is.
             status = None if edit.part == "header" else answered.sandbox.status
             needing.setdefault((edit, status), []).append(position)
     together: dict[tuple[tuple[int, ...], int | None, str], list[Edit]] = {}
@@ -370,7 +375,7 @@ def _distinction(
     status: int | None,
     edits: Sequence[Edit],
 ) -> dict[str, Any] | None:
-    """A match for these requests and none whose answers the edits would spoil; None where nothing tells them apart."""
+    """Return a match for these requests that excludes requests whose answers the edits would spoil, or None."""
     spoiled = [
         one
         for position, one in enumerate(ones)
@@ -415,7 +420,7 @@ def _rule(
         steps.insert(0, {"op": "test", "path": "", "value": f"{{{{ answer.body if answer.status == {status} }}}}"})
     if steps:
         amend["patch"] = steps
-    # What the operation requires is amended only by who requires nothing.
+    # If requirements reject the request, only a rule without requirements can amend the answer.
     lax = {"require": "none"} if is_refused else {}
     return {"match": {"operation": operation, **match}, **lax, "amend": amend}
 
@@ -429,7 +434,7 @@ def _json(value: Any) -> str:
 
 
 def _is_writable(value: Any) -> bool:
-    """True if a cassette can hold it; JSON can hold more, such as half a surrogate pair."""
+    """Return whether a cassette can contain the value. JSON can contain more, such as lone surrogates."""
     try:
         to_json(value)
     except (ValueError, OverflowError, RecursionError):
@@ -446,14 +451,14 @@ def _texts(place: Pointer) -> tuple[str, ...]:
 
 
 def _star(change: Change) -> tuple[str, ...]:
-    """The place with `*` for every entry; an entry that comes or goes stays where it is."""
+    """Return the place with `*` for list entries, except for one that is added or removed."""
     *above, last = change.place or ("",)
     steps = [EVERY if isinstance(step, int) else step for step in above]
     return (*steps, str(last)) if change.place else ()
 
 
 def _find_values(value: Any, path: Sequence[str]) -> Iterator[Any]:
-    """The values at all the places that a path with `*` leads to."""
+    """Yield the values at all places that a path with `*` matches."""
     if not path:
         yield value
     elif path[0] == EVERY:
@@ -466,7 +471,7 @@ def _find_values(value: Any, path: Sequence[str]) -> Iterator[Any]:
 
 
 def _identifiers(mine: Any, ours: Any, root: str, things: Things) -> dict[str, Any]:
-    """The names that the bank gives, by the expression for the sandbox's name of the same."""
+    """Return the bank's ids by the expression for the sandbox's id of the same thing."""
     if not isinstance(mine, dict) or not isinstance(ours, dict):
         return {}
     names = things.identifiers.union(things["account"].key)

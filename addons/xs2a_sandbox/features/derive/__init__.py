@@ -1,1 +1,1 @@
-"""From a recording to cassettes: rules that answer as recorded, or a dialect that answers like the recorded bank."""
+"""Makes cassettes from a recording: rules that answer as recorded, or a dialect that answers like the recorded bank."""

@@ -1,4 +1,4 @@
-"""From recorded exchanges to rules: `raw/*.har.jsonl` → `cassettes/<resource>.yaml`."""
+"""Derives rules from recorded exchanges: `raw/*.har.jsonl` → `cassettes/<resource>.yaml`."""
 
 import hashlib
 import re
@@ -37,14 +37,14 @@ from xs2a_sandbox.redaction.body import note_of
 from xs2a_sandbox.wording import say_count
 
 CASSETTES = "cassettes"
-"""The directory of the rules, beside that of the recording."""
+"""The folder of the rules, in that of the recording."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedOperation:
-    """Counts of all runs of one operation, or of one method and path that no operation has.
+    """The counts of an operation in all runs, or of a method and path without an operation.
 
-    `redactions` are values that were replaced or left out, `notes` bodies of which there is only a note.
+    `redactions` are values that were replaced or dropped, `notes` bodies that were replaced with a note.
     """
 
     name: str
@@ -56,10 +56,12 @@ class RecordedOperation:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """`left_out` says of which exchanges something is left out, and why; `replaced` what newer answers replace.
+    """`left_out` lists exchanges that are incomplete or missing, with the reason.
 
-    `dialect` answers what was not recorded; `only_bytes` says whose bodies are none of their media type, and are given
-    again as they came.
+    `replaced` lists replaced older answers.
+
+    `dialect` answers what was not recorded; `only_bytes` lists answers whose bodies do not match their media type, and
+    are returned as the original bytes.
     """
 
     rules: int
@@ -73,7 +75,7 @@ class Derived:
 
 
 def report_lines(derived: Derived, directory: Path) -> Iterator[str]:
-    """The outcome, in lines for a terminal."""
+    """Yield the result as lines for a terminal."""
     yield from (f"left out: {reason}" for reason in derived.left_out)
     yield from (f"replaced: {answers}" for answers in derived.replaced)
     yield from (f"as the bytes that came: {reason}" for reason in derived.only_bytes)
@@ -103,7 +105,7 @@ def _table(operations: Sequence[RecordedOperation]) -> Iterator[str]:
 
 
 class _Home(NamedTuple):
-    """The resource that a rule is for, the key of its pseudonyms, and its bank: rules of one home stand in one file."""
+    """The resource of a rule, the key of its pseudonyms, and its bank. Rules with the same home are in one file."""
 
     resource: str
     redacted: str
@@ -119,7 +121,7 @@ _OWN_BODY = re.compile(r"[0-9a-f]{16}\.(json|txt|bin)")
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A generated rule, the exchanges that it was made of, and those of earlier runs that were answered otherwise."""
+    """A generated rule, the exchanges it was made from, and those of earlier runs with another answer."""
 
     value: Value
     exchanges: tuple[RoutedExchange, ...]
@@ -138,8 +140,8 @@ def derive(
     that are done, and of all.
 
     Raises:
-        ConfigError: there is no recording, a file of it cannot be read, or what was edited cannot be kept.
-        Unreadable: a cassette is no cassette. Nothing has been written then.
+        ConfigError: there is no recording, one of its files cannot be read, or edited rules cannot be kept.
+        Unreadable: a cassette is invalid. Nothing has been written then.
     """
     raw = raw_files(directory)
     if not raw:
@@ -199,7 +201,7 @@ def _operations(
 
 
 def _pseudonyms(path: str) -> Iterator[str]:
-    """The words of a path that stand in a redacted recording for others."""
+    """Yield the pseudonyms in a path."""
     segments = path.split("/")
     for place, segment in enumerate(segments):
         if segment and not segment.startswith("{") and not is_kept_segment(segments, place):
@@ -207,7 +209,7 @@ def _pseudonyms(path: str) -> Iterator[str]:
 
 
 def _replace(made: _Made, raw: Sequence[Path]) -> str:
-    """The rule, and how many answers of which runs it does not give any more."""
+    """Describe the rule, and how many answers of which runs it replaces."""
     newest, earlier = made.exchanges[0], Counter(replaced.file for replaced in made.replaced)
     answers = ", ".join(f"{say_count(number, 'answer')} of {_run(raw[file])}" for file, number in earlier.items())
     by = f"{say_count(len(made.exchanges), 'answer')} of {_run(raw[newest.file])}"
@@ -221,7 +223,7 @@ def _run(file: Path) -> str:
 def _rules(
     group: Sequence[RoutedExchange], tokens: Mapping[str, int], telling: TellingHeaders, bodies: dict[str, bytes]
 ) -> Iterator[_Made]:
-    """Rules without their ids, in the order of what each asks for: that does not change with the next run."""
+    """Yield rules without ids, ordered by their conditions, so that the order is the same after the next run."""
     answers = [write_answer(recorded.entry, bodies) for recorded in group]
     requests = [
         make_recorded_request(
@@ -261,7 +263,7 @@ def _read_existing(cassettes: Path) -> list[DerivedFile]:
 def _beside(
     made: Sequence[_Made], existing: Sequence[DerivedFile], operations: Mapping[str, Operation], left_out: list[LeftOut]
 ) -> list[_Made]:
-    """The rules with ids that nobody has, and without those that are in the way of somebody's."""
+    """Return the rules with unused ids, and without those that conflict with rules of the user."""
     kept = {rule.id: (rule, file) for file in existing for rule in file.kept}
     edited = {rule.was for rule, _ in kept.values()}
     rules = [rule for file in existing if file.kept for rule in _compile(file.document) if rule.id in kept]
@@ -271,7 +273,7 @@ def _beside(
         id = _id(made_rule)
         value = _identify(id, made_rule.value)
         if value["recorded"]["hash"] in edited:
-            continue  # this is what somebody has edited
+            continue  # the user has edited it
         free = (name for name in chain([id], (f"{id}-{n}" for n in count(2))) if name not in kept.keys() | added)
         other: tuple[str, Path] | None = None
         if id in kept and kept[id][0].was:
@@ -289,9 +291,9 @@ def _beside(
 
 
 def _id(made: _Made) -> str:
-    """The bank, the operation, and a hash of what is asked: the same however it is answered, in whichever run.
+    """Return an id of the bank, the operation, and a hash of the conditions, which is the same in all runs.
 
-    What other requests have and these have not does not count: it changes with each run that brings other ones.
+    Conditions on what is missing do not count, because they change when a run adds other requests.
     """
     entry, match = made.exchanges[0].entry, made.value["match"]
     host = urlsplit(entry.bank).netloc or entry.bank
@@ -305,7 +307,7 @@ def _identify(id: str, rule: Value) -> Value:
 
 
 def _in_the_way(value: Value, theirs: Sequence[tuple[Rule, Any]], operations: Mapping[str, Operation]) -> Rule | None:
-    """The rule that could not stand in one layer with this one."""
+    """Return the user's rule that conflicts with this one in the same layer."""
     if not theirs:
         return None
     (rule,) = _compile(yaml_reader.parse(yaml_text({"cassette": 1, "rules": [value]}), Path("generated")))
@@ -315,7 +317,7 @@ def _in_the_way(value: Value, theirs: Sequence[tuple[Rule, Any]], operations: Ma
 
 
 def _compile(content: yaml_reader.Document) -> tuple[Rule, ...]:
-    # What `lint` would say of it is no matter here.
+    # Problems that `lint` would report do not matter here.
     return reader.parse(content, _schemas(), []).rules
 
 
@@ -335,7 +337,7 @@ def _rank_rule(rule: Rule, operations: Mapping[str, Operation]) -> Rank:
 
 
 def _find_unanswered(exchanges: Sequence[RoutedExchange], left_out: Sequence[LeftOut]) -> dict[_Home, list[LeftOut]]:
-    """The part of what was left out that no newer run answers."""
+    """Return what was left out and is not answered by a newer run."""
     newest = {recorded.request: recorded.file for recorded in exchanges}
     unanswered: defaultdict[_Home, list[LeftOut]] = defaultdict(list)
     for omission in left_out:
@@ -347,7 +349,10 @@ def _find_unanswered(exchanges: Sequence[RoutedExchange], left_out: Sequence[Lef
 def _texts(
     cassettes: Path, made: Sequence[_Made], existing: Sequence[DerivedFile], unanswered: Mapping[_Home, list[LeftOut]]
 ) -> dict[Path, str | None]:
-    """The text of each file; None: it goes. Files that have nothing generated and get nothing are not named."""
+    """Return the text of each file, or None to delete it.
+
+    Files without generated rules, old or new, are not included.
+    """
     texts: dict[Path, str | None] = {}
     by_file = {file.file: file for file in existing}
     rules: defaultdict[_Home, list[_Made]] = defaultdict(list)
@@ -378,7 +383,10 @@ def _home(exchange: RoutedExchange) -> _Home:
 
 
 def _files(cassettes: Path, homes: Sequence[_Home], existing: Mapping[Path, DerivedFile]) -> dict[_Home, Path]:
-    """A file for each: the one that it had, else the first name that is free. Nothing generated stands in yours."""
+    """Return a file for each home: its existing one, or the first free name.
+
+    Generated rules are never put into files of the user.
+    """
     files: dict[_Home, Path] = {}
     for home in homes:
         candidates = (cassettes / f"{name}.yaml" for name in _names(home, len(existing) + len(homes)))
@@ -392,7 +400,7 @@ def _files(cassettes: Path, homes: Sequence[_Home], existing: Mapping[Path, Deri
 
 
 def _names(home: _Home, most: int) -> Iterator[str]:
-    """More names than there are files."""
+    """Yield more names than there are files."""
     yield home.resource
     yield f"{home.resource}-{slug(home.redacted) if home.redacted else 'not-redacted'}"
     yield f"{home.resource}-{slug(home.bank.partition('://')[2])}"

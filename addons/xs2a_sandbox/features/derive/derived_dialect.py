@@ -1,4 +1,4 @@
-"""A dialect made of a recording: what the bank does otherwise than the documented dialect that is nearest to it."""
+"""Derives a dialect from a recording: the bank's differences from the documented dialect that is nearest."""
 
 import os
 import re
@@ -49,13 +49,13 @@ _BEGINNINGS: Mapping[Thing, str] = {"consent": "awaiting", "payment": "RCVD", "b
 _WIDTH = 116
 _MOST_PLACES = 8
 _SAID = ("respond", "answers")
-"""The keys of an operation that say how it answers."""
+"""The keys of an operation that define its answers."""
 _MISSING = re.compile(r"the key (\S+) is missing")
 
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """The exchanges of a recording that are of a dialect's operations, have its statuses and its shapes."""
+    """The numbers of exchanges that match a dialect's operations, its statuses and its shapes."""
 
     dialect: str
     operations: int
@@ -75,7 +75,7 @@ class Nearness:
 
 @dataclass(frozen=True, slots=True)
 class DerivedDialect:
-    """The files of a dialect by their names; `unknown` is what could not be learned; `rehearsed` how it answers."""
+    """The files of a dialect by name. `unknown` is what could not be learned; `rehearsed` are its answers."""
 
     name: str
     files: Mapping[str, str]
@@ -91,7 +91,7 @@ class DerivedDialect:
 
 @dataclass(slots=True)
 class _Draft:
-    """Everything that is changed so far, and why."""
+    """All changes so far, with the reasons."""
 
     base: str
     nearness: Nearness
@@ -111,7 +111,7 @@ class _Draft:
 
     @property
     def changed(self) -> int:
-        """Counts the keys of operations and the errors that are otherwise, and the rules of its own."""
+        """The number of changed keys of operations, changed errors, and rules."""
         keys = sum(len(operation.value) for operation in self.operations.values())
         return keys + len(self.errors.errors) + len(self.rules) + (self.errors.every is not None)
 
@@ -176,7 +176,7 @@ def _draft(interface: Interface, nearness: Nearness, tape: Tape, schemas: Schema
 
 
 def _documented_states(interface: Interface) -> tuple[Mapping[Thing, Arrows], Mapping[Thing, str]]:
-    """The arrows of the state machines, and the states that things begin in, in the words of the dialect."""
+    """Return the transitions of the state machines, and the initial states, in the words of the dialect."""
 
     def word(thing: Thing, state: str) -> str:
         return str(interface.states.word(thing, state))
@@ -189,7 +189,7 @@ def _documented_states(interface: Interface) -> tuple[Mapping[Thing, Arrows], Ma
 
 
 def check_name(name: str, places: Iterable[Path], hint: str = "") -> None:
-    """Raises ConfigError for a name that no folder of a dialect can have, or that one of these places has already."""
+    """Check that the name is valid for a folder, and not used in these places. Raises ConfigError."""
     if not _NAME.fullmatch(name) or name in NO_DIALECTS:
         raise ConfigError(f"{name!r} cannot be the name of a dialect: use lower-case letters, digits, '.', '_' and '-'")
     for place in places:
@@ -198,7 +198,7 @@ def check_name(name: str, places: Iterable[Path], hint: str = "") -> None:
 
 
 def report_lines(derived: DerivedDialect, folder: Path) -> Iterator[str]:
-    """The outcome, in lines for a terminal."""
+    """Yield the result as lines for a terminal."""
     yield from (
         f"{'nearest: ' if nearness.dialect == derived.base else '         '}{nearness}" for nearness in derived.nearness
     )
@@ -212,7 +212,7 @@ def report_lines(derived: DerivedDialect, folder: Path) -> Iterator[str]:
 
 
 def write(derived: DerivedDialect, cassettes: Path) -> Path:
-    """The folder of the dialect, with all of its files or not at all. Raises ConfigError."""
+    """Write the folder of the dialect completely or not at all, and return it. Raises ConfigError."""
     folder, is_new = cassettes / derived.name, not cassettes.exists()
     try:
         cassettes.mkdir(parents=True, exist_ok=True)
@@ -268,7 +268,7 @@ def _learn_operations(draft: _Draft, interface: Interface, learned_courses: Stat
 
 
 def _keep_usual(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> None:
-    """Takes back what was learned of answers where the documented ones are the same, or nearer."""
+    """Undo learned answers if the documented ones match as well or better."""
     learned = {id: operation.value for id, operation in draft.operations.items()}
     usual = {id: {key: member for key, member in value.items() if key not in _SAID} for id, value in learned.items()}
     outcomes = []
@@ -286,7 +286,7 @@ def _keep_usual(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: St
 
 
 def _make_by_effects(draft: _Draft, interface: Interface, rehearsed: Sequence[Rehearsed]) -> None:
-    """Lets effects make what the bank has made and a handler refuses to."""
+    """Use effects to create what the bank has created and a handler rejects."""
     for id, made in draft.operations.items():
         operation = interface.operations[id]
         pairs = [
@@ -307,7 +307,7 @@ def _is(exchange: RecognisedExchange, id: str) -> bool:
 
 
 def _find_unsaid(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Rehearsed]) -> list[RecognisedExchange]:
-    """The exchanges that change nothing, and that the dialect answers otherwise."""
+    """Return exchanges that change nothing and that the dialect answers differently."""
     pairs = zip(exchanges, rehearsed, strict=True)
     changes = [exchange for exchange in exchanges if exchange.operation and not exchange.reads]
     return [
@@ -316,7 +316,7 @@ def _find_unsaid(exchanges: Sequence[RecognisedExchange], rehearsed: Sequence[Re
 
 
 def _answer_as_recorded(draft: _Draft, tape: Tape, schemas: Schemas, learned_courses: StateSequences) -> None:
-    """Adds the rules that answer as it was recorded, but for those that answer other requests in it worse."""
+    """Add rules that answer as recorded, except for those that make other answers worse."""
     recorded = list(as_recorded(_find_unsaid(draft.exchanges, draft.rehearsed), _consents(draft.exchanges)))
     if not recorded:
         return
@@ -341,7 +341,7 @@ def _learn_errors(draft: _Draft, interface: Interface, rehearsed: Sequence[Rehea
     for exchange, outcome in zip(draft.exchanges, rehearsed, strict=True):
         if exchange.succeeded or exchange.operation is None:
             continue
-        # A request on which the dialect itself fails shows no error of the bank's.
+        # A request on which the dialect itself fails does not show an error of the bank.
         if outcome.error and outcome.error != "internal" and outcome.error in interface.errors:
             raised.append((outcome.error, exchange))
     draft.errors = learn_errors(raised, interface.errors, _every_error(interface))
@@ -349,7 +349,7 @@ def _learn_errors(draft: _Draft, interface: Interface, rehearsed: Sequence[Rehea
 
 
 def _every_error(interface: Interface) -> Any:
-    """The body in which a dialect says its errors, as it is written."""
+    """Return the body of errors in a dialect, as it is written."""
     for folder in (bundled("cassettes") / interface.dialect, *reversed(interface.foundation)):
         for file in sorted(folder.rglob("*.yaml")):
             value = parse(file.read_text(encoding="utf-8"), file).value
@@ -376,12 +376,12 @@ _FILLED = {
     "creditor_account": {"bban": "-"},
     "debtor_account": {"bban": "-"},
 }
-"""Values for members that test data must have, and the bank does not show."""
+"""Values for members that test data require and the bank does not show."""
 _MOST_TRIES = 1000
 
 
 def _data(tape: Tape, draft: _Draft, interface: Interface) -> TestData | None:
-    """The customers and accounts that the recording shows, as far as test data can say them."""
+    """Return the customers and accounts in the recording, as far as test data can express them."""
     recorded = recorded_data(tape.entries, TestData({}, ()), interface)
     collections: dict[str, dict[str, Any]] = {}
     for name, entries in recorded.collections.items():
@@ -401,7 +401,7 @@ def _data(tape: Tape, draft: _Draft, interface: Interface) -> TestData | None:
 
 
 def _credentials(exchanges: Sequence[RecognisedExchange]) -> dict[str, str]:
-    """The password and the one-time password that were taken, of a recording that hides none."""
+    """Return the accepted password and one-time password, if the recording is not redacted."""
     credentials: dict[str, str] = {}
     for exchange in exchanges:
         for name in ("password", "otp") if exchange.entry.status < 300 else ():
@@ -411,7 +411,7 @@ def _credentials(exchanges: Sequence[RecognisedExchange]) -> dict[str, str]:
 
 
 def _as_test_data(name: str, id: str, entry: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The entry with all that test data must have, and without what they cannot hold; None if it is itself that."""
+    """Return the entry as valid test data: required members are added, others removed. None if that is impossible."""
     schema = bundled_schema("testdata")
     document: Any = {"testdata": 2, name: {id: deepcopy(_without_nulls(entry))}}
     for _ in range(_MOST_TRIES):
@@ -433,12 +433,12 @@ def _as_test_data(name: str, id: str, entry: Mapping[str, Any]) -> dict[str, Any
 
 
 def _step(holder: Any, key: str | int) -> Any:
-    """What is at a step of a pointer, which takes an id of digits for a place in a list."""
+    """Return the value at a step of a pointer. Ids of digits look like positions in a list."""
     return holder[key if isinstance(holder, list) else str(key)]
 
 
 def _balances(account: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The balances of an account whose own were not asked for: enough for the payments that follow."""
+    """Return balances for an account whose balances were not recorded, large enough for later payments."""
     amount = {"currency": account.get("currency", "EUR"), "amount": "10000.00"}
     return [{"type": "ITAV", "amount": amount, "reference_date": "{{ today() }}"}]
 
@@ -450,7 +450,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _leave_unreadable(draft: _Draft, schemas: Schemas) -> None:
-    """Takes back what no cassette can say, each by itself, and says so; the rest stays learned."""
+    """Undo each change that no cassette can express, and report it; keep the others."""
     if not _trouble(_cassette(draft), schemas):
         return
     base = {"cassette": 1, "extends": draft.base}
@@ -469,7 +469,7 @@ def _leave_unreadable(draft: _Draft, schemas: Schemas) -> None:
 
 
 def _trouble(cassette: Mapping[str, Any], schemas: Schemas) -> str | None:
-    """The first problem of a cassette; None if it can be read."""
+    """Return the first problem of a cassette, or None if it is valid."""
     with TemporaryDirectory() as directory:
         folder = Path(directory) / "derived"
         folder.mkdir()
@@ -554,7 +554,7 @@ def _head(name: str, draft: _Draft, tape: Tape) -> Iterator[str]:
 
 
 def _operations(draft: _Draft, interface: Interface) -> Iterator[tuple[str, tuple[dict[str, Any], str, list[str]]]]:
-    """Every operation with what it rests on."""
+    """Yield every changed operation with its evidence."""
     days: dict[str, str] = {}
     for exchange in draft.exchanges:
         if exchange.operation:
@@ -592,7 +592,7 @@ def _comment(places: Sequence[str], title: str) -> str:
 
 
 def _list(places: Sequence[str]) -> str:
-    """Places of one file together: `x.har.jsonl, exchanges 2, 3`."""
+    """Group places by file: `x.har.jsonl, exchanges 2, 3`."""
     by_file: dict[str, list[str]] = {}
     for place in dict.fromkeys(places):
         file, _, number = place.rpartition(" ")

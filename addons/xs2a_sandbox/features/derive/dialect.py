@@ -1,4 +1,4 @@
-"""Says which dialect a recorded bank speaks, by its answers: what was not recorded is answered in no other."""
+"""Decides which dialect a recorded bank speaks. Requests that were not recorded are answered only in this dialect."""
 
 import json
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from xs2a_sandbox.features.derive.routes import RoutedExchange
 from xs2a_sandbox.http.media_type import is_json, media_type
 
 FILE = "_dialect.yaml"
-"""No resource is called that."""
+"""No resource has this name."""
 NONE = "none"
 
 _INTRODUCTION = """\
@@ -28,14 +28,14 @@ _INTRODUCTION = """\
 
 @dataclass(frozen=True, slots=True)
 class SpokenDialect:
-    """`name` is that of the dialect, or `none`; `because` says what has shown it."""
+    """`name` is that of the dialect, or `none`; `because` is the reason."""
 
     name: str
     because: str
 
 
 def judge(interface: Interface, exchanges: Iterable[RoutedExchange], schemas: Schemas) -> SpokenDialect:
-    """The interface's dialect, if an answer to its operations is JSON, and all fit its schemas, errors too."""
+    """Return the interface's dialect if at least one answer of its operations is JSON and all match its schemas."""
     has_fitted = False
     for recorded in exchanges:
         mistake = _mistake(recorded, schemas, interface.every_error.schema)
@@ -49,7 +49,7 @@ def judge(interface: Interface, exchanges: Iterable[RoutedExchange], schemas: Sc
 
 
 def _mistake(recorded: RoutedExchange, schemas: Schemas, error_schema: str | None) -> str | None:
-    """The mistake in an answer, in the dialect's eyes; "" for none, None where there is nothing to judge."""
+    """Describe the mistake in an answer by the dialect's schemas; "" if it is right, None if it cannot be judged."""
     entry, operation = recorded.entry, recorded.route.operation
     if operation is None or not is_json(media_type(entry.answer_headers.get("content-type"))):
         return None
@@ -69,7 +69,7 @@ def _mistake(recorded: RoutedExchange, schemas: Schemas, error_schema: str | Non
 
 
 def write(cassettes: Path, spoken: SpokenDialect, existing: Iterable[DerivedFile]) -> SpokenDialect:
-    """Writes down what was judged, unless somebody has decided otherwise: returns what counts."""
+    """Write the decision, unless the user has made another one. Returns the decision that counts."""
     for file in existing:
         if (written := file.document.value.get("dialect")) and written.get("hash") != _hash(written):
             return SpokenDialect(written["name"], f"you say so in {file.file.name}")

@@ -1,4 +1,4 @@
-"""What the feature adds: the command `derive`, and the rules that a run of `serve` in mode record ends with."""
+"""Adds the command `derive`, and the rules that a run of `serve` in mode record derives at its end."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

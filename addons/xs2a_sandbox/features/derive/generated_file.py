@@ -1,6 +1,6 @@
-"""A cassette of generated rules that somebody may have edited: what is theirs stays as they wrote it.
+"""A cassette of generated rules that the user may have edited. Edited rules stay exactly as they are.
 
-A generated rule carries a hash of itself. Where it no longer fits, or there is none, the rule is somebody's.
+A generated rule contains its own hash. If the hash does not match or is missing, the rule is the user's.
 """
 
 import hashlib
@@ -26,9 +26,9 @@ _INTRODUCTION = """\
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A rule of somebody's: `text` as it stands in the file, `after` the id of the generated rule above it.
+    """A rule of the user: `text` is its text in the file, `after` the id of the generated rule before it.
 
-    `was` is the hash of the generated rule that it has been, if it has.
+    `was` is the hash of the generated rule from which it was edited, if any.
     """
 
     id: str
@@ -40,7 +40,10 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class DerivedFile:
-    """`sections` are the texts of the top-level keys; `head` is what stands above them, `dash` where rules begin."""
+    """A file split into parts.
+
+    `sections` are the texts of the top-level keys; `head` is the text before them; `dash` is the column of the rules.
+    """
 
     file: Path
     document: Document
@@ -65,13 +68,13 @@ class DerivedFile:
 
 
 def rule_hash(rule: Value) -> str:
-    """Ten letters and digits made of all but `recorded`."""
+    """Return ten hexadecimal digits that depend on everything except for `recorded`."""
     bare = {key: value for key, value in rule.items() if key != "recorded"}
     return hashlib.sha256(write_exactly(bare).encode()).hexdigest()[:10]
 
 
 def read(file: Path) -> DerivedFile:
-    """Raises Unreadable; ConfigError where generated and other rules cannot be told apart line by line."""
+    """Read a file. Raises Unreadable; ConfigError if generated and other rules cannot be separated by lines."""
     content = document.read(file, folder=file.parent)
     if problems := document.complaints(content, cassette_schema()):
         raise Unreadable(problems)
@@ -97,9 +100,9 @@ def read(file: Path) -> DerivedFile:
 
 
 def compose(old: DerivedFile | None, title: str, recorded: Value | None, rules: Sequence[Value]) -> str:
-    """The file's text with these generated rules in place of those it had.
+    """Return the file's text with these generated rules replacing the old ones.
 
-    Raises ConfigError: something of somebody's would not be what it was.
+    Raises ConfigError if something of the user would change.
     """
     dash = old.dash if old else 2
     sections = dict(old.sections) if old else {"cassette": "cassette: 1\n", "title": yaml_text({"title": title})}
@@ -143,7 +146,7 @@ def _is_generated(rule: Value, directory: Path) -> bool:
 
 
 def body_files(rule: Value) -> list[str]:
-    """The names of the files that its answers' bodies are in."""
+    """Return the names of the files with bodies for its answers."""
     answers = [rule.get("respond"), *rule.get("sequence", ())]
     return [answer["file"] for answer in answers if isinstance(answer, dict) and "file" in answer]
 
@@ -157,7 +160,7 @@ def _sections(content: Document, lines: Sequence[str]) -> tuple[str, dict[str, s
     if any(column for _, column, _ in starts) or len({line for line, _, _ in starts}) < len(starts):
         raise _not_in_lines(content.file, starts[0][0], "each key of the file on a line of its own, not indented")
     firsts = [_with_comments(lines, line, 0) for line, _, _ in starts]
-    # What stands above the first key is the file's, not the key's.
+    # The text above the first key belongs to the file, not to the key.
     firsts[0] = starts[0][0]
     ends = [*firsts[1:], len(lines)]
     texts = {name: "".join(lines[first:end]) for first, end, (_, _, name) in zip(firsts, ends, starts, strict=True)}
@@ -165,7 +168,7 @@ def _sections(content: Document, lines: Sequence[str]) -> tuple[str, dict[str, s
 
 
 def _entries(content: Document, lines: Sequence[str]) -> tuple[list[str], int]:
-    """The text of each rule, with the comments above it, and the column of their dashes."""
+    """Return the text of each rule, with the comments above it, and the column of their dashes."""
     if not content.value.get("rules"):
         return [], 2
     places: Sequence[Position] = content.root.children["rules"].children  # type: ignore[call-overload,assignment]
@@ -183,7 +186,7 @@ def _entries(content: Document, lines: Sequence[str]) -> tuple[list[str], int]:
 
 
 def _with_comments(lines: Sequence[str], line: int, indent: int) -> int:
-    """The first of the comment lines right above, if they are not indented more."""
+    """Return the first comment line directly above, if it is not indented more."""
     while line and (mark := lines[line - 1].find("#")) >= 0 and not lines[line - 1][:mark].strip() and mark <= indent:
         line -= 1
     return line

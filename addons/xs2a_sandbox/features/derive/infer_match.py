@@ -1,7 +1,7 @@
-"""From exchanges of one route to rules: which requests are alike, and the matchers that tell the others apart.
+"""Infers rules from the exchanges of one route: finds equal requests, and the matchers that distinguish the others.
 
-A place is compared by value for all requests of a route, or by format for all of them, so that two rules with different
-matchers provably exclude each other.
+A place is compared by value for all requests of a route, or by format for all, so that two rules with different
+matchers exclude each other.
 """
 
 import re
@@ -27,16 +27,16 @@ from xs2a_sandbox.http.multipart import without_boundary
 from xs2a_sandbox.http.target import split_target
 
 Tokens = Mapping[str, int]
-"""Texts that the bank has brought up, with the number of the exchange."""
+"""Texts that the bank has used first, with the number of the exchange."""
 
 _OWN_WORDS = re.compile(
     "endToEnd(Id|Identification)|instructionId(entification)?|(x-?)?request-?id|correlation-?id"
     "|MsgId|CreDtTm|PmtInfId|InstrId|code_verifier",
     re.IGNORECASE,
 )
-"""Members and parameters that a client makes up for each request."""
+"""Members and parameters that a client generates for each request."""
 _SIGNED = {"client_assertion": re.compile("(?s).*"), "request": re.compile(r"[\w-]{10,}\.[\w-]*\.[\w-]+")}
-"""Members and parameters that are a client's signature, or signed by it: they count nowhere."""
+"""Members and parameters that are a client's signature or signed by it. They never count."""
 
 _LONGEST_NAME = 150
 _MOST_SPELLINGS = 64
@@ -47,15 +47,15 @@ Mode = str
 
 Kinds = Mapping[Hashable, list[Any]]
 _SOFT = ("date", "iban", "amount", "ip")
-"""Formats that give way to values where different values were answered differently."""
+"""Formats that are replaced by values if different values got different answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A request as matchers see it. `number` counts exchanges, `run` recordings; `answer` is equal for equal answers.
+    """A request as matchers see it. `number` counts exchanges, `run` recordings; equal answers have an equal `answer`.
 
-    `places` hold scalars and what is empty; `around` are the mappings and lists of the body that these stand in.
-    `day` is that of the exchange, where it matters that a client counts its dates from there.
+    `places` contain scalars and empty values; `around` are the mappings and lists in the body that contain them. `day`
+    is that of the exchange, because clients may count dates from there.
     """
 
     number: int
@@ -86,7 +86,7 @@ def make_recorded_request(
             places[RequestPart("query", name)] = (*places.get(RequestPart("query", name), ()), value)
     for name in telling.names:
         if values := tuple(filter(is_field_value, headers.all(name))):
-            # The boundary of a multipart body is made up for each request.
+            # Clients generate the boundary of a multipart body for each request.
             places[RequestPart("headers", name)] = tuple(map(without_boundary, values))
     leaves, around = _leaves(body, headers.get("content-type"))
     places = {place: values for place, values in (places | leaves).items() if not _is_signed(place, values)}
@@ -105,11 +105,11 @@ def rules(
     tokens: Tokens,
     telling: TellingHeaders,
 ) -> Iterator[tuple[dict[str, Any], list[int], list[int]]]:
-    """Rules without ids, in the order of the first request that each is for.
+    """Yield rules without ids, in the order of the first request of each.
 
-    With each the positions of the requests whose answers it gives, and of those that got others in an earlier run.
-    `match` is what all requests have in common, `answers` what each got. Requests of one run that are alike get their
-    answers as a sequence; that of the newest run counts.
+    Each comes with the positions of the requests whose answers it gives, and of those with other answers in an earlier
+    run. `match` is common to all requests, `answers` are what each got. Equal requests in one run get their answers as
+    a sequence; that of the newest run counts.
     """
     alike: dict[str, list[int]] = {}
     matches = tell_apart(requests, tokens, telling)
@@ -129,7 +129,7 @@ def rules(
 
 
 def _sequence(answers: list[Any]) -> list[Any]:
-    """The answers without those at the end that repeat the one before: the last is repeated anyway."""
+    """Return the answers without repetitions at the end, because the last answer is repeated anyway."""
     last = len(answers)
     while last > 1 and write_exactly(answers[last - 1]) == write_exactly(answers[last - 2]):
         last -= 1
@@ -137,7 +137,7 @@ def _sequence(answers: list[Any]) -> list[Any]:
 
 
 def present_parts(match: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a match that says what requests have, not what they lack."""
+    """Return the conditions on what requests contain, without those on what they lack."""
     parts: dict[str, Any] = {}
     for part, value in match.items():
         if not isinstance(value, dict):
@@ -150,7 +150,7 @@ def present_parts(match: Mapping[str, Any]) -> dict[str, Any]:
 def tell_apart(
     requests: Sequence[RecordedRequest], tokens: Tokens, telling: TellingHeaders
 ) -> list[dict[str, dict[str, Any]]]:
-    """The `where`, `query`, `headers` and `body` of each request; the same for those that are alike."""
+    """Return `where`, `query`, `headers` and `body` for each request; equal requests get equal ones."""
     places = _telling(requests, telling)
     modes = {place: _mode(place, requests, tokens, telling) for place in places}
     kinds = {place: _kinds(place, requests) for place in places}
@@ -166,7 +166,10 @@ def tell_apart(
 
 
 def _leaves(body: bytes, content_type: str | None) -> tuple[dict[RequestPart, tuple[Any, ...]], set[RequestPart]]:
-    """The values of a body, by their place in it. Text and bytes are not compared, nor what no cassette could name."""
+    """Return the values in a body by place.
+
+    Text, bytes, and places that no cassette can name are skipped.
+    """
     leaves: dict[RequestPart, tuple[Any, ...]] = {}
     around: set[RequestPart] = set()
     try:
@@ -180,7 +183,7 @@ def _leaves(body: bytes, content_type: str | None) -> tuple[dict[RequestPart, tu
         return leaves, around
 
     def walk(pointer: str, value: Any) -> bool:
-        """True if there is anything to compare."""
+        """Add the value; return whether there is anything to compare."""
         is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
         if len(pointer) > _LONGEST_NAME or "\n" in pointer or (is_number and not _NUMBER.fullmatch(str(value))):
             return False
@@ -209,7 +212,7 @@ def _members(members: Member) -> tuple[dict[RequestPart, tuple[Any, ...]], set[R
 
 
 def _spellings(steps: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The places that this one stands in: what occurs several times is meant without its number, too."""
+    """Yield the spellings of this place: repeated members can also be meant without their number."""
     spellings: list[tuple[str, ...]] = [()]
     for step in steps:
         with_it = [(*spelling, step) for spelling in spellings]
@@ -218,7 +221,7 @@ def _spellings(steps: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def _telling(requests: Sequence[RecordedRequest], telling: TellingHeaders) -> list[RequestPart]:
-    """The places in the order in which they are first seen, without the headers that say nothing here."""
+    """Return the places in order of appearance, without headers that do not matter here."""
     places = list(dict.fromkeys(place for request in requests for place in request.places))
     return [place for place in places if place.part != "headers" or _header_tells(place, requests, telling)]
 
@@ -236,7 +239,7 @@ def _mode(place: RequestPart, requests: Sequence[RecordedRequest], tokens: Token
     seen = [(request.number, value) for request in requests for value in request.places.get(place, ())]
     several = len({_key(place, value) for _, value in seen}) > 1
     if any(value or several for _, value in seen if isinstance(value, dict | list)):
-        return "exists"  # nobody could prove that a list differs from what else stands there
+        return "exists"  # nothing could prove that a list differs from another value
     if place.part in ("where", "headers") or not all(isinstance(value, str) for _, value in seen):
         return "equals"
     brought_up = any(tokens.get(value.lower(), number) < number for number, value in seen)
@@ -245,7 +248,7 @@ def _mode(place: RequestPart, requests: Sequence[RecordedRequest], tokens: Token
             return name
     last = place.name.rpartition("/")[2]
     for name in _SOFT:
-        # A page or a limit has the format of an amount, too.
+        # A page number or limit looks like an amount, too.
         if name == "amount" and not last.lower().endswith(("amount", "amt")):
             continue
         if (several or name == "date") and all(FORMATS[name](value) for _, value in seen):
@@ -254,14 +257,14 @@ def _mode(place: RequestPart, requests: Sequence[RecordedRequest], tokens: Token
 
 
 def _find_decisive(group: Sequence[RecordedRequest], modes: Mapping[RequestPart, Mode]) -> set[RequestPart]:
-    """Places compared by a format whose values vary among requests that were answered differently."""
+    """Return places compared by format whose values vary among requests with different answers."""
     if len({request.answer for request in group}) == 1:
         return set()
     return {place for place, mode in modes.items() if mode in _SOFT and _varies(place, mode, group)}
 
 
 def _varies(place: RequestPart, mode: Mode, group: Sequence[RecordedRequest]) -> bool:
-    """Tells if not all have the same there. A date that is as far from the day of its exchange is the same."""
+    """Return whether requests differ there. Dates with the same distance from the day of their exchange are equal."""
     values = {request.places.get(place, ()) for request in group}
     if mode != "date" or len(values) == 1:
         return len(values) > 1
@@ -273,7 +276,7 @@ def _days(values: Sequence[str], day: date) -> tuple[int, ...]:
 
 
 def _kinds(place: RequestPart, requests: Sequence[RecordedRequest]) -> Kinds:
-    """Returns for each value all that count as the same: a rule cannot ask for several that a request repeats."""
+    """Return the values that count as the same for each value, because a rule cannot ask for repeated ones."""
     kinds: dict[Hashable, list[Any]] = {}
     for request in requests:
         values = request.places.get(place, ())
@@ -296,7 +299,7 @@ def _match(
     telling: TellingHeaders,
 ) -> dict[str, dict[str, Any]]:
     parts: dict[str, dict[str, Any]] = {"where": {}, "query": {}, "headers": {}, "body": {}}
-    # In an order that the next run does not change.
+    # In an order that stays the same after the next run.
     for place in sorted(modes, key=lambda place: "" if place.part == "where" else place.name):
         mode = modes[place]
         name = telling.names[place.name] if place.part == "headers" else place.name

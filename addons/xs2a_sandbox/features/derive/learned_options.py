@@ -1,4 +1,4 @@
-"""The options of handlers that a recording shows: approach, attempts, ids, and what becomes of payments."""
+"""Learns the options of handlers from a recording: approach, attempts, ids, and what happens to payments."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,19 +20,19 @@ from xs2a_sandbox.features.derive.learning.plain_template import expand
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
 
 _IDS = "ids"
-"""The option for the form of what a handler makes."""
+"""The option for the form of created ids."""
 _LEADING = {
     "redirect": REDIRECT,
     "oauth": OAUTH,
     **dict.fromkeys(("authenticate", "start-authenticated", "choose-method", "answer-challenge"), "embedded"),
 }
-"""The approach in which a step can follow, where that is only one."""
+"""The approach in which a step is possible, if there is only one."""
 _APPROACH = "result.approach"
 
 
 @dataclass(slots=True)
 class LearnedOptions:
-    """`options` by the handler's name, each with the places that show them, and those of the section `authorisation`.
+    """`options` by the handler's name, each with its evidence, and those of the section `authorisation`.
 
     `unknown` is what could not be learned.
     """
@@ -53,12 +53,12 @@ class LearnedOptions:
 def learn_options(
     exchanges: Sequence[RecognisedExchange], interface: Interface, courses: StateSequences
 ) -> LearnedOptions:
-    """The options that are otherwise than in the documented dialect."""
+    """Return the options that differ from the documented dialect."""
     learned = LearnedOptions()
     _learn_approach(learned, exchanges, interface)
     _learn_attempts(learned, exchanges, interface)
     if any(_find_usual(interface, "consents.create", "reuse")):
-        # What is recorded is one bank's own: no consent stands ready for requests that name an account.
+        # The recording is of one bank, so there are no preconfigured consents for requests that name an account.
         learned.add("consents.create", "reuse", False, [])
     gone = _answers_after_end(exchanges)
     if gone and any(_find_usual(interface, "consents.delete", "keeps")) != gone[0].succeeded:
@@ -76,13 +76,13 @@ def learn_options(
 
 
 def _find_usual(interface: Interface, handler: str, option: str) -> set[Any]:
-    """Returns the values of an option that the documented dialect gives the operations with this handler."""
+    """Return the values of an option for operations with this handler in the documented dialect."""
     behaviours = (operation.behaviour for operation in interface.operations.values())
     return {(behaviour.options or {}).get(option) for behaviour in behaviours if behaviour.handler == handler}
 
 
 def _find_usual_habit(interface: Interface, option: str) -> set[Any]:
-    """Returns the values of an option that the documented dialect has for what TPPs begin the authorisation of."""
+    """Return the values of an option for authorisations that TPPs start in the documented dialect."""
     families = interface.authorisation.of.items()
     return {family.options.get(option, DEFAULTS[option]) for name, family in families if name != "login"}
 
@@ -103,7 +103,7 @@ def _learn_approach(learned: LearnedOptions, exchanges: Sequence[RecognisedExcha
 
 @dataclass(frozen=True, slots=True)
 class _Signs:
-    """What of a dialect's answers shows an approach: the headers that name it, and the links of its steps."""
+    """The signs of an approach in a dialect's answers: headers that name it, and links to its steps."""
 
     headers: frozenset[str]
     links: Mapping[str, str]
@@ -119,12 +119,12 @@ class _Signs:
         return cls(frozenset(name for name, text in headers if _APPROACH in str(text)), links)
 
     def shown(self, exchange: RecognisedExchange) -> list[str]:
-        """The approaches in which links of the answer lead on."""
+        """Return the approaches to which links in the answer belong."""
         return [self.links[name] for name in _find_members(exchange.answer) if name in self.links]
 
 
 def _find_leading(template: Any) -> Iterator[tuple[str, str]]:
-    """The links of steps, and the approach in which these can follow."""
+    """Yield the links to steps, and the approach in which these are possible."""
     if isinstance(template, list):
         for part in template:
             yield from _find_leading(part)
@@ -137,14 +137,14 @@ def _find_leading(template: Any) -> Iterator[tuple[str, str]]:
 
 
 def _find_members(value: Any) -> Iterator[str]:
-    """The members of objects in an object, not those of lists."""
+    """Yield the members of objects within an object, without those in lists."""
     for name, part in value.items() if isinstance(value, dict) else ():
         yield name
         yield from _find_members(part)
 
 
 def _approach(exchange: RecognisedExchange, signs: _Signs) -> str | None:
-    """The approach that an answer shows, where the request has no wish of its own."""
+    """Return the approach that an answer shows if the request has not asked for one."""
     creates = exchange.does and exchange.does.verb == "create"
     if not exchange.succeeded or not creates or exchange.take("prefers_redirect"):
         return None
@@ -156,7 +156,7 @@ def _approach(exchange: RecognisedExchange, signs: _Signs) -> str | None:
 
 
 def _learn_attempts(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
-    """How many wrong passwords and codes there may be: those before an authorisation was told to have failed."""
+    """Learn how many wrong passwords and codes are allowed, from those before an authorisation failed."""
     failed = list(_find_failed(exchanges))
     if not failed:
         return
@@ -166,7 +166,7 @@ def _learn_attempts(learned: LearnedOptions, exchanges: Sequence[RecognisedExcha
 
 
 def _find_failed(exchanges: Sequence[RecognisedExchange]) -> Iterator[tuple[int, str]]:
-    """How many wrong passwords and codes each authorisation had that has failed, and the place that tells it."""
+    """Yield the number of wrong passwords and codes of each failed authorisation, and the place that shows it."""
     wrong: Counter[str] = Counter()
     for exchange in exchanges:
         id = exchange.id_about("authorisation")
@@ -177,7 +177,7 @@ def _find_failed(exchanges: Sequence[RecognisedExchange]) -> Iterator[tuple[int,
 
 
 def _learn_ids(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
-    """The forms of the ids that the bank has given out."""
+    """Learn the forms of the bank's ids."""
     for thing in interface.things.namings:
         makers = {exchange.made[thing]: exchange.place for exchange in exchanges if thing in exchange.made}
         handlers = _find_makers(interface, thing)
@@ -194,7 +194,7 @@ def _learn_ids(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange],
 
 
 def _find_makers(interface: Interface, thing: str) -> list[str]:
-    """The handlers with which operations make such things, and which have an option for the form of their ids."""
+    """Return the handlers that create such things and have an option for the form of ids."""
     handlers = collect_handlers()
     makers = {
         operation.behaviour.handler or ""
@@ -205,7 +205,7 @@ def _find_makers(interface: Interface, thing: str) -> list[str]:
 
 
 def _learn_one_off(learned: LearnedOptions, exchanges: Sequence[RecognisedExchange], interface: Interface) -> None:
-    """Tells whether a consent that is not recurring lets an address be read more than once."""
+    """Learn whether a consent that is not recurring allows an address to be read more than once."""
     makers = [exchange for exchange in exchanges if "consent" in exchange.made]
     one_off = {maker.made["consent"] for maker in makers if read_truth(maker.take("recurring")) is False}
     read: set[tuple[str, str]] = set()
@@ -224,7 +224,7 @@ def _learn_one_off(learned: LearnedOptions, exchanges: Sequence[RecognisedExchan
 
 
 def _find_valid_beside_newer(exchanges: Sequence[RecognisedExchange]) -> Iterator[str]:
-    """The places that tell a recurring consent to be valid after a newer one of the same customer has been."""
+    """Yield the places which show that a recurring consent is valid after the same customer got a newer one."""
     made: dict[str, Any] = {}
     valid: set[str] = set()
     for exchange in exchanges:
@@ -246,7 +246,7 @@ def _one_off_handlers(interface: Interface) -> set[str]:
 
 
 def _answers_after_end(exchanges: Sequence[RecognisedExchange]) -> list[RecognisedExchange]:
-    """The answers to questions for the states of consents that had been deleted."""
+    """Return the answers to requests for the states of deleted consents."""
     ended: set[str] = set()
     after = []
     for exchange in exchanges:

@@ -1,4 +1,4 @@
-"""Rules for members of a bank's data that are always null there, and that test data must have."""
+"""Rules for members that are always null in a bank's data, but required in test data."""
 
 import re
 from collections import defaultdict
@@ -15,7 +15,7 @@ _PLAIN = re.compile(r"(/[\w.*-]+)+")
 
 
 def null_members(rehearsed: Iterable[tuple[RecognisedExchange, Rehearsed]]) -> Iterator[RecordedRule]:
-    """For each operation a rule that makes null what the bank always shows as null, and the dialect otherwise."""
+    """Yield a rule for each operation with members that are always null at the bank and not in the dialect."""
     nulls: defaultdict[str, set[str]] = defaultdict(set)
     others: defaultdict[str, set[str]] = defaultdict(set)
     unlike: defaultdict[str, set[str]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""A recorded answer as cassettes write it: readable where that says exactly the same, else as text or bytes."""
+"""Converts a recorded answer to the form of cassettes: readable if that preserves it, otherwise text or bytes."""
 
 import base64
 import hashlib
@@ -19,25 +19,25 @@ from xs2a_sandbox.redaction.body import note_of
 
 BODIES = "bodies"
 LARGE = 64 * 1024
-"""Bytes of a body that gets a file of its own."""
+"""The size of a body from which it gets a file of its own."""
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _DEEPEST = 6
-"""Levels of a cassette above the body of an answer."""
+"""The nesting in a cassette above the body of an answer."""
 
 
 def write_answer(entry: Exchange, files: dict[str, bytes]) -> dict[str, Any]:
-    """The value of `respond`. A large body goes into `files`, under its name relative to the cassette."""
+    """Return the value of `respond`. A large body goes into `files`, under its name relative to the cassette."""
     headers = _keep_headers(entry.answer_headers)
     if encoding := _encoding(entry):
         headers["Content-Encoding"] = encoding
     answer: dict[str, Any] = {"status": entry.status, **({"headers": headers} if headers else {}), "raw": True}
-    # Of these an answer has no body, whatever was recorded.
+    # These answers have no body, whatever was recorded.
     return answer if entry.status in (204, 304) or not entry.answer_body else answer | _body(entry, files)
 
 
 def only_bytes(entry: Exchange) -> str | None:
-    """The reason why the body of an answer is none of its media type, and is given again as the bytes that came."""
+    """Return why the body of an answer does not match its media type, and is returned as the original bytes."""
     if not entry.answer_body or note_of(entry.answer_body):
         return None
     if encoding := _encoding(entry):
@@ -54,7 +54,10 @@ def only_bytes(entry: Exchange) -> str | None:
 
 
 def _encoding(entry: Exchange) -> str | None:
-    """The Content-Encoding that a recorded body still has. Browsers name it in a HAR where it is undone."""
+    """Return the Content-Encoding of a recorded body that is still encoded.
+
+    HAR files of browsers name one of decoded bodies.
+    """
     encoding = entry.answer_headers.get("content-encoding")
     if encoding and decode(entry.answer_headers, entry.answer_body) is None and read(entry.answer_body).kind == "bytes":
         return encoding
@@ -62,7 +65,7 @@ def _encoding(entry: Exchange) -> str | None:
 
 
 def body_file(content: bytes, ending: str) -> str:
-    """Named by what it holds: nobody's edit changes the answer of another rule."""
+    """Return a file name with a hash of the content, so that editing it does not change the answer of another rule."""
     return f"{BODIES}/{hashlib.sha256(content).hexdigest()[:16]}.{ending}"
 
 
@@ -107,7 +110,7 @@ _NOTHING = object()
 
 
 def _parse(text: str) -> Any:
-    """The JSON, if YAML and the answer made of it say the same."""
+    """Parse JSON, if YAML and the resulting answer preserve it."""
     try:
         value = json.loads(text, parse_float=Decimal, parse_constant=refuse, object_pairs_hook=unique_members)
     except (ValueError, RecursionError):

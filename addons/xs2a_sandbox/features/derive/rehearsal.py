@@ -1,4 +1,4 @@
-"""A dialect tried on a recording: its requests are asked of it, and its answers held against the bank's."""
+"""Tries a dialect on a recording: sends it the recorded requests, and compares its answers with the bank's."""
 
 import asyncio
 import logging
@@ -28,10 +28,10 @@ _log = logging.getLogger("xs2a_sandbox")
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """A recorded exchange, and what the dialect answers instead, with the name of the error that it raised, if any.
+    """A recorded exchange, and the dialect's answer, with the name of the error, if it raised one.
 
-    `answer` is None where nothing could be asked; `unlike` says in what the two differ; `is_same` if in nothing at all,
-    ids left aside.
+    `answer` is None if the request could not be sent; `unlike` describes the differences; `is_same` means that there
+    are none except for ids.
     """
 
     recorded: Exchange
@@ -44,7 +44,7 @@ class Rehearsed:
 def rehearse(
     entries: Sequence[Exchange], interface: Interface, schemas: Schemas, data: TestData, courses: StateSequences
 ) -> list[Rehearsed]:
-    """The recording's requests in their order, with the dialect's own ids and the customer's decisions."""
+    """Send the recorded requests in order, with the dialect's own ids and the customer's decisions."""
     clock = Clock(frozen=entries[0].time) if entries else REAL
     log_entries: list[LogEntry] = []
     engine = Engine(
@@ -83,7 +83,7 @@ def rehearse(
 
 @contextmanager
 def _without_tracebacks() -> Iterator[None]:
-    """Where a draft of a dialect fails, the outcome says so: it is no failure of the program."""
+    """Do not log tracebacks: if a draft of a dialect fails, the result says so."""
 
     def is_told(record: logging.LogRecord) -> bool:
         return not record.exc_info
@@ -96,9 +96,9 @@ def _without_tracebacks() -> Iterator[None]:
 
 
 def differences(recorded: Exchange, answer: Exchange, states: Collection[str]) -> Iterator[str]:
-    """Says in words where the two are unlike: the status, members or their kinds, a state, the code of an error.
+    """Yield the differences in words: the status, members or their types, a state, the code of an error.
 
-    `states` are the members that tell a state.
+    `states` are the members with a state.
     """
     if recorded.status != answer.status:
         yield f"{answer.status} instead of {recorded.status}"
@@ -118,7 +118,10 @@ def differences(recorded: Exchange, answer: Exchange, states: Collection[str]) -
 
 
 def shape(value: Any, states: Collection[str]) -> Iterator[tuple[str, frozenset[str]]]:
-    """The kinds of all values by their place, which the entries of a list share; of states and codes the words."""
+    """Yield the types of all values by place, which entries of a list share.
+
+    For states and codes, the values themselves.
+    """
     kinds: dict[str, set[str]] = {}
     for where, part in _places(value, {*states, "code"}, ""):
         kinds.setdefault(where, set()).add(part)

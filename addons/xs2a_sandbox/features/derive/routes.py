@@ -1,4 +1,4 @@
-"""Which operation of a bank a recorded request went to, and what of its path only names a resource."""
+"""Finds the operation of a recorded request, and which parts of its path are ids."""
 
 import re
 from collections import defaultdict
@@ -26,9 +26,10 @@ _OTHER = "other"
 
 @dataclass(frozen=True, slots=True)
 class RecordedRoute:
-    """`path` is as cassettes write it, `parameters` are its values; `name` stands for method and path in ids.
+    """`path` is in the form of cassettes, `parameters` are its values; `name` represents method and path in ids.
 
-    `resource` names the file that its rules go to: `consents`, `accounts`; `operation` is None where it is guessed.
+    `resource` is the name of the file for its rules: `consents`, `accounts`; `operation` is None if the route is
+    guessed.
     """
 
     method: str
@@ -40,7 +41,7 @@ class RecordedRoute:
 
 
 class Routes:
-    """Finds routes in an interface. Without one, or where it has no operation, segments that look like ids are ids."""
+    """Finds routes in an interface. Without an operation, segments that look like ids are ids."""
 
     def __init__(self, interface: Interface | None) -> None:
         self._index = Index(interface) if interface else None
@@ -48,17 +49,17 @@ class Routes:
         self._starts = beginnings(operation.pattern for operation in operations) or {"v1"}
 
     def find(self, method: str, target: str) -> RecordedRoute:
-        """The route from where the interface begins."""
+        """Return the route from the beginning of the interface."""
         return self._find(method, split_target(target).segments)[0]
 
     def find_whole(self, method: str, target: str) -> RecordedRoute:
-        """The route with all that stands before the interface: of a bank each such prefix is one of its own."""
+        """Return the route including the prefix before the interface, because a bank may have several prefixes."""
         segments = split_target(target).segments
         route, before = self._find(method, segments)
         return replace(route, path="".join(f"/{_write(word)}" for word in segments[:before]) + route.path)
 
     def _find(self, method: str, segments: tuple[str, ...]) -> tuple[RecordedRoute, int]:
-        """The route, and how many segments stand before it."""
+        """Return the route, and the number of segments before it."""
         if self._index:
             lookup = self._index.find(method, segments)
             before = len(segments) - len(lookup.segments)
@@ -86,7 +87,7 @@ def _guess(method: str, segments: tuple[str, ...]) -> RecordedRoute:
             parts.append(f"{{{name}}}")
         else:
             parts.append(_write(segment))
-    # The last slash of a path does not count, unless there is another one.
+    # The last slash of a path does not count, unless there are two.
     path = "/" + "/".join(parts) + ("/" if parts and not parts[-1] else "")
     words = [part for part in parts if not _VERSION.fullmatch(part)]
     return RecordedRoute(method, path, parameters, slug(" ".join([method, *words])), _resource(segments))
@@ -119,7 +120,10 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RoutedExchange:
-    """An entry in its place: `number` counts all of them, `file` the raw files; `redacted` is of the file's head."""
+    """An entry and its position: `number` counts all entries, `file` the raw files.
+
+    `redacted` is from the file's header.
+    """
 
     number: int
     file: int
@@ -129,18 +133,21 @@ class RoutedExchange:
 
     @property
     def operation(self) -> str:
-        """The operation that was asked for, or method and path where there is none."""
+        """The requested operation, or method and path if there is none."""
         return self.route.operation.id if self.route.operation else f"{self.route.method} {self.route.path}"
 
     @property
     def request(self) -> str:
-        """Method and path, the same when the request is recorded again."""
+        """Method and path, which are the same if the request is recorded again."""
         return f"{self.entry.method} {self.entry.target.partition('?')[0]}"
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """An exchange of which something is left out, and why; `lacking` if the recording does not have it."""
+    """An exchange that is not complete in the rules, with the reason.
+
+    `lacking` if the recording does not have the data.
+    """
 
     exchange: RoutedExchange
     reason: str
@@ -152,12 +159,12 @@ class LeftOut:
 
     @property
     def without_time(self) -> str:
-        """The same of the same request recorded again."""
+        """The text, which is the same if the request is recorded again."""
         return f"{self.exchange.request}: {self.reason}"
 
 
 def read(directory: Path, routes: Routes, left_out: list[LeftOut]) -> tuple[list[RoutedExchange], dict[str, int]]:
-    """Exchanges that rules can be made of; tokens that the bank was the first to say, with the exchange's number."""
+    """Return exchanges for which rules can be made, and tokens that the bank used first, with the exchange's number."""
     exchanges: list[RoutedExchange] = []
     clients: set[str] = set()
     banks: dict[str, int] = {}
@@ -188,7 +195,7 @@ def _tokens(target: str, headers: Iterable[tuple[str, str]], body: bytes) -> set
 def _explain_unfit(entry: Exchange) -> str | None:
     if entry.cut:
         return "its answer was not recorded to the end"
-    # A redirect leads on, and an error is one, without a body as well.
+    # Redirects and errors are useful without a body as well.
     if entry.status < 300 and (reason := _explain_unreadable(entry)):
         return reason
     if not 200 <= entry.status <= 599:
@@ -203,14 +210,14 @@ def _explain_unfit(entry: Exchange) -> str | None:
 
 
 def _explain_unreadable(entry: Exchange) -> str | None:
-    """The reason why the body of the answer cannot be given again."""
+    """Return why the body of the answer cannot be replayed."""
     if note := note_of(entry.answer_body):
         return f"the body of its answer is not recorded ({note})"
     return None
 
 
 def by_route(exchanges: Sequence[RoutedExchange], left_out: list[LeftOut]) -> Iterator[list[RoutedExchange]]:
-    """The exchanges of each method and path with the bank that was asked last, in a stable order."""
+    """Yield the exchanges of each method and path with the bank that was asked last, in a stable order."""
     routes: defaultdict[tuple[str, str], list[RoutedExchange]] = defaultdict(list)
     for recorded in exchanges:
         routes[recorded.route.path, recorded.route.method].append(recorded)

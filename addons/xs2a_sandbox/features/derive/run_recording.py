@@ -1,4 +1,4 @@
-"""The recording of a run of `serve`: how far it is, and the rules that are derived from it in the end."""
+"""The recording in a run of `serve`: its progress, and the rules that are derived from it at the end."""
 
 from collections.abc import Callable, Iterator
 

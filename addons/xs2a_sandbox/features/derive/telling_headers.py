@@ -1,4 +1,4 @@
-"""The headers of an interface by which recorded requests are told apart."""
+"""The headers of an interface that distinguish recorded requests."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,8 +17,11 @@ _PRESENT = ("customer_present", "nok_redirect_uri", "once", "redirect_uri")
 
 @dataclass(frozen=True, slots=True)
 class TellingHeaders:
-    """Headers by their names in lower case. The values of `always` count always, those of `differing` where requests
-    differ in them. The values of `present` say nothing; that one is missing does.
+    """Headers by name in lower case.
+
+    The values of `always` always count, those of `differing` if requests differ in them.
+
+    For `present` only the presence counts, not the value.
     """
 
     always: Mapping[str, str]
@@ -31,7 +34,7 @@ class TellingHeaders:
 
 
 def telling_headers(interface: Interface | None) -> TellingHeaders:
-    """Those of a dialect that says where its requests have what; else those of the bundled one."""
+    """Return the headers of a dialect that defines its inputs, or those of the bundled dialect."""
     inputs = interface.inputs if interface else {}
     things = interface.things if interface else default_things()
     sources = [inputs or default_inputs()]

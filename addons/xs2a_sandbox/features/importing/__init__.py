@@ -1,1 +1,1 @@
-"""Make recordings of what other tools keep: HAR files, mitmproxy's flows, Postman collections, WireMock's mappings."""
+"""Makes recordings from files of other tools: HAR, mitmproxy's flows, Postman collections, WireMock's mappings."""

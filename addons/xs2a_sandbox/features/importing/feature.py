@@ -1,4 +1,4 @@
-"""What the feature adds: the command `import`."""
+"""Adds the command `import`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Flows that mitmproxy has written with `mitmdump -w`, `save_stream_file` or its key `w`."""
+"""Reads flows that mitmproxy has written with `mitmdump -w`, `save_stream_file` or its key `w`."""
 
 import os
 import re
@@ -21,12 +21,12 @@ from xs2a_sandbox.recording.har import DEEPEST, LARGEST, Foreign, Room
 
 _PREFIX = re.compile(rb"(\d{1,12}):")
 _MOST_VALUES = 1_000_000
-"""Values of one flow."""
+"""The most values in one flow."""
 _LONGEST_REASON = 200
 
 
 def read(file: Path) -> Foreign:
-    """Raises ConfigError: the file cannot be read, or is no dump, or one of a newer mitmproxy."""
+    """Read a dump. Raises ConfigError if it cannot be read, is not a dump, or is from a newer mitmproxy."""
     entries, left_out, room = [], [], Room()
     try:
         with own_file.open_file(file) as stream:
@@ -53,9 +53,9 @@ def read(file: Path) -> Foreign:
 
 
 def _flows(stream: BinaryIO) -> Iterator[flow.Flow]:
-    """Hands mitmproxy one flow after the other, whole and looked at: it reads as much as a length says.
+    """Yield the flows, passing mitmproxy one complete and checked flow at a time, because it trusts the lengths.
 
-    Raises ValueError: it is not well-formed, or too large.
+    Raises ValueError if a flow is malformed or too large.
     """
     left = os.fstat(stream.fileno()).st_size
     while begin := stream.peek(13)[:13]:  # type: ignore[attr-defined]
@@ -73,7 +73,7 @@ def _flows(stream: BinaryIO) -> Iterator[flow.Flow]:
 
 
 def _check(written: bytes) -> None:
-    """Checks that values nest as their lengths say; mitmproxy takes negative ones, too. Raises ValueError."""
+    """Check that values are nested as their lengths say; mitmproxy accepts even negative ones. Raises ValueError."""
     ends, place = [len(written)], 0
     for _ in range(_MOST_VALUES):
         while ends and place == ends[-1]:
@@ -123,7 +123,7 @@ def _time(timestamp: float) -> datetime:
 
 
 def _body(message: http.Message) -> bytes:
-    """Decoded, or as it is where it is not what its Content-Encoding says, or grows too large."""
+    """Return the body, decoded unless its Content-Encoding is wrong or it becomes too large."""
     written = message.raw_content
     if not isinstance(written, bytes | None):
         raise ValueError("a body is no bytes")

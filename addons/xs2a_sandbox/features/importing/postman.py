@@ -1,4 +1,4 @@
-"""Postman collections, format 2.x: the answers that were saved in them, with the requests they belong to."""
+"""Reads Postman collections, format 2.x: the saved answers, with their requests."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,21 +20,21 @@ _BASE = re.compile(r"\{\{[^{}]*\}\}(?=/|$)")
 _PATH_VARIABLE = re.compile(r"/:([A-Za-z0-9_-]+)")
 
 DEEPEST = 100
-"""Folders in folders."""
+"""The deepest nesting of folders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """Variables that hold in a folder, and the room that is left for what they expand to."""
+    """The variables in a folder, and the remaining room for their expansion."""
 
     values: Mapping[str, str]
     room: Room
 
 
 def read(collection: Mapping[str, Any], file: Path, now: datetime) -> Foreign:
-    """Collections do not say when anything was; it was `now`, one second after the other.
+    """Read a collection. It contains no times, so exchanges are dated `now`, one second apart.
 
-    Raises ConfigError: the collection is not what Postman exports.
+    Raises ConfigError if it is not a collection as Postman exports it.
     """
     if not isinstance(collection.get("item"), list):
         raise ConfigError(f"{file}: this is not a Postman collection: item must be a list")
@@ -126,7 +126,7 @@ def _url(url: Any, variables: Variables) -> str:
         variables.room,
     )[1:]
     if not separator:
-        # `{{baseUrl}}/v1/accounts`, and nobody says what the base is; or a host without a scheme.
+        # `{{baseUrl}}/v1/accounts` with an undefined base, or a host without a scheme.
         return (_BASE.sub(NOWHERE, path, count=1) if _BASE.match(path) else f"https://{path}") + question_mark + query
     return f"{scheme}://{path}{question_mark}{query}"
 
@@ -138,7 +138,7 @@ def _value(name: str, own: Mapping[str, str], variables: Variables) -> str:
 
 
 def _fill(text: str, variables: Variables, *, leave_base: bool = False) -> str:
-    # The values of variables may name others; a circle ends here, too.
+    # The values of variables may refer to others; this also ends a circle.
     for _ in range(10):
         if not _VARIABLE.search(text):
             break

@@ -1,4 +1,4 @@
-"""WireMock's stub mappings become rules: each is one already, with matchers, priorities and scenarios."""
+"""Converts WireMock's stub mappings to rules, which are similar: they have matchers, priorities and scenarios."""
 
 import base64
 import json
@@ -32,9 +32,9 @@ from xs2a_sandbox.redaction.body import note_of
 
 FILES = "__files"
 _ABOVE = 2
-"""Folders above that of the mappings in which `__files` is looked for."""
+"""How many folders above that of the mappings are searched for `__files`."""
 MOST = 2_000
-"""Mappings: each is held against each other one that can fit the same requests."""
+"""The most mappings, because all that can match the same requests are compared in pairs."""
 
 Redact = Callable[[Exchange], Exchange]
 
@@ -47,12 +47,12 @@ _FAULTS = {
     "RANDOM_DATA_THEN_CLOSE": "malformed",
 }
 _LARGEST_REQUEST = 64 * 1024
-"""Characters in which a mapping may say which requests it answers."""
+"""The most characters of the `request` of a mapping."""
 _LONGEST_REASON = 300
 _USUAL_PRIORITY = 5
 _STARTED = "Started"
 _LONGEST_DELAY = 1_000_000
-"""Milliseconds; an answer that takes longer than 30 seconds is none anyway."""
+"""In milliseconds. Answers that take longer than 30 seconds time out anyway."""
 
 _TEMPLATE = re.compile(r"\{\{\{?([^{}]*)\}\}\}?")
 _BASE = re.compile(
@@ -71,7 +71,7 @@ _ECHOES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Mappings:
-    """Mappings with the place of each, for messages. `files` are the folders where `bodyFileName` may lead."""
+    """Mappings with the place of each, for messages. `files` are the folders for `bodyFileName`."""
 
     source: Path
     listed: tuple[tuple[str, Mapping[str, Any]], ...]
@@ -80,7 +80,7 @@ class Mappings:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Rules for a cassette, the files that their bodies are in, and what is left out with the reason."""
+    """Rules for a cassette, the files with their bodies, and what is left out with the reason."""
 
     rules: tuple[Mapping[str, Any], ...]
     bodies: Mapping[str, bytes]
@@ -96,9 +96,9 @@ class _Stub:
 
 
 def read_directory(directory: Path) -> Mappings:
-    """A folder with `mappings/` and `__files/`, or of mappings alone. Raises ConfigError."""
+    """Read a folder with `mappings/` and `__files/`, or only with mappings. Raises ConfigError."""
     folder = directory / "mappings" if (directory / "mappings").is_dir() else directory
-    # Beside `mappings`, in a folder of mappings itself, or beside one of the folders above it.
+    # Next to `mappings`, in a folder of mappings, or next to one of the folders above it.
     files = body_folders(directory)
     names = sorted(file for file in folder.rglob("*.json") if FILES not in file.relative_to(directory).parts)
     if not names:
@@ -112,7 +112,7 @@ def read_directory(directory: Path) -> Mappings:
 
 
 def read(value: Any, file: Path, files: tuple[Path, ...]) -> Mappings:
-    """One mapping, or an export of several. Raises ConfigError."""
+    """Read a mapping, or an export of several. Raises ConfigError."""
     listed = value.get("mappings", [value]) if isinstance(value, Mapping) else None
     if not isinstance(listed, list):
         raise ConfigError(f"{file}: this is not a mapping of WireMock: mappings must be a list")
@@ -128,7 +128,7 @@ def read(value: Any, file: Path, files: tuple[Path, ...]) -> Mappings:
 
 
 def body_folders(directory: Path) -> tuple[Path, ...]:
-    """Find the folders `__files` in that of the mappings, in those in it, and in those above it."""
+    """Return the folders `__files` in the folder of the mappings, in its subfolders, and in those above it."""
     places = (directory, *directory.resolve().parents[:_ABOVE], *sorted(directory.glob("*")))
     return tuple(place / FILES for place in places if (place / FILES).is_dir()) or (directory / FILES,)
 
@@ -139,9 +139,9 @@ def _check_number(listed: Sequence[Any], source: Path) -> None:
 
 
 def rules(mappings: Mappings, redact: Redact | None, now: datetime) -> Imported:
-    """The rules, in the order of the mappings; of two that fit one request the later one answers, as in WireMock.
+    """Return the rules in the order of the mappings. If two match a request, the later one answers, as in WireMock.
 
-    Raises ConfigError: a mapping is none that WireMock would take.
+    Raises ConfigError if WireMock would not accept a mapping.
     """
     bodies: dict[str, bytes] = {}
     left_out: list[str] = []
@@ -156,7 +156,7 @@ def rules(mappings: Mappings, redact: Redact | None, now: datetime) -> Imported:
         except RecursionError:
             raise ConfigError(f"{mappings.source}: {place}: JSON is nested too deep in it") from None
         except ValueError as error:
-            # One mistake does not take the other mappings of a folder with it.
+            # A mistake in one mapping of a folder does not affect the others.
             if len(mappings.listed) == 1:
                 raise ConfigError(f"{mappings.source}: {place}: {_shorten(str(error))}") from None
             left_out.append(f"{place}: {_shorten(str(error))}")
@@ -167,7 +167,7 @@ def rules(mappings: Mappings, redact: Redact | None, now: datetime) -> Imported:
 
 
 def write(imported: Imported, source: Path, cassettes: Path, now: datetime, redacted: str | bool) -> Path:
-    """Writes the rules as a cassette of their own. Raises ConfigError where one of this name is there already."""
+    """Write the rules as a new cassette. Raises ConfigError if one of this name exists."""
     file = cassettes / f"wiremock-{slug(source.stem)}.yaml"
     if file.exists():
         raise ConfigError(
@@ -190,7 +190,7 @@ def _shorten(text: str) -> str:
 
 
 class _Maker:
-    """Makes a rule of each mapping."""
+    """Makes a rule from each mapping."""
 
     def __init__(
         self, mappings: Mappings, redact: Redact | None, now: datetime, room: Room, bodies: dict[str, bytes]
@@ -203,7 +203,7 @@ class _Maker:
         self._censored = Censored(self._target, self._body, self._header)
 
     def stub(self, place: str, mapping: Mapping[str, Any]) -> _Stub:
-        """Raises NoExchange with the reason, if no rule can say it; ValueError for what is no mapping."""
+        """Convert a mapping. Raises NoExchange if no rule can express it, ValueError if it is invalid."""
         if len(write_exactly(mapping["request"])) > _LARGEST_REQUEST:
             raise NoExchange(f"its request takes more than {_LARGEST_REQUEST // 1024} KiB")
         match = read_request(mapping["request"], self._censored)
@@ -298,7 +298,7 @@ def _echoed_bytes(content: bytes, echoes: list[str]) -> bytes:
 
 
 def _echo(text: str, echoes: list[str]) -> str:
-    """The text with links to the bank, and marks in place of what it takes from the request: `{{0}}`, `{{1}}`, …"""
+    """Return the text with links to the bank, and placeholders for values from the request: `{{0}}`, `{{1}}`, …"""
 
     def mark(place: re.Match[str]) -> str:
         expression = place[1].strip().replace('\\"', '"')
@@ -383,7 +383,7 @@ def _quote(text: str) -> str:
 
 
 def _with_headers(stubs: Sequence[_Stub]) -> list[_Stub]:
-    """The matchers in whole: some headers count only where requests of one path differ in them, as in derived rules."""
+    """Add matchers on headers that count only if requests with the same path differ in them, as in derived rules."""
     alike: dict[str, list[_Stub]] = {}
     for stub in stubs:
         alike.setdefault(write_exactly([stub.value["match"].get("method"), stub.value["match"]["path"]]), []).append(
@@ -399,7 +399,7 @@ def _with_headers(stubs: Sequence[_Stub]) -> list[_Stub]:
 
 
 def _identify(stubs: Sequence[_Stub], source: Path) -> list[_Stub]:
-    """The stubs with ids that say which mapping they were."""
+    """Return the stubs with ids that show from which mapping they come."""
     taken: set[str] = set()
     identified = []
     for stub in stubs:
@@ -423,7 +423,7 @@ def _compile(stubs: Sequence[_Stub], left_out: list[str]) -> list[tuple[_Stub, R
 
 
 def _rule(value: Mapping[str, Any], place: Path) -> Rule:
-    """Raises Unreadable for what is no rule."""
+    """Compile a rule. Raises Unreadable."""
     # The file of a large body is not written yet.
     respond = {key: inner for key, inner in value["respond"].items() if key != "file"}
     content = yaml_reader.parse(yaml_text({"cassette": 1, "rules": [{**value, "respond": respond}]}), place)
@@ -441,8 +441,8 @@ def _schemas() -> Schemas:
 
 
 def _in_order(compiled: Sequence[tuple[_Stub, Rule]], left_out: list[str]) -> Iterator[Mapping[str, Any]]:
-    """The rules with priorities where two can fit one request, without those that another one always hides."""
-    # Stable: of equals the later one is the stronger.
+    """Yield the rules with priorities if two can match a request, without those that another one always hides."""
+    # The sort is stable: of equal ones the later is the stronger.
     weakest_first = sorted(compiled, key=lambda ranked: ranked[0].priority)
     stubs = {rule.id: stub for stub, rule in compiled}
     weaker: defaultdict[str, list[str]] = defaultdict(list)

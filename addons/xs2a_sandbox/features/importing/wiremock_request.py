@@ -1,4 +1,4 @@
-"""The `match` of a rule, from what one of WireMock's mappings asks of a request."""
+"""Converts the `request` of a WireMock mapping to the `match` of a rule."""
 
 import json
 import re
@@ -53,7 +53,7 @@ _MOST_SEGMENTS = 100
 
 @dataclass(frozen=True, slots=True)
 class Censored:
-    """Values as a recording would hold them: a path with its query, a body of a media type, a header."""
+    """Redacts values as in a recording: a path with its query, a body with its media type, a header."""
 
     target: Callable[[str], str]
     body: Callable[[bytes, str], bytes]
@@ -62,9 +62,9 @@ class Censored:
 
 @dataclass(slots=True)
 class Match:
-    """A rule's `match` while it is made.
+    """A rule's `match` under construction.
 
-    `lesser` are matchers of headers that count only where requests differ, `ignored` those that never count.
+    `lesser` are matchers on headers that count only if requests differ, `ignored` headers never count.
     """
 
     parts: dict[str, Any] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Match:
     ignored: set[str] = field(default_factory=set)
 
     def put(self, part: str, name: str, matcher: Any) -> None:
-        """Adds a matcher; a place that has one already must fit both."""
+        """Add a matcher. If the place already has one, both must match."""
         places = self.parts.setdefault(part, {})
         if name in places and places[name] != matcher:
             matcher = {
@@ -85,14 +85,14 @@ class Match:
         places[name] = matcher
 
     def build(self) -> dict[str, Any]:
-        """The `match` with its conditions, in the order in which cassettes are read."""
+        """Return the `match` with its conditions, in the usual order of keys."""
         keys = ("method", "path", "where", "query", "headers", "body")
         parts = {key: self.parts[key] for key in keys if key in self.parts}
         return {**parts, "when": " and ".join(dict.fromkeys(self.conditions))} if self.conditions else parts
 
 
 def read_request(request: Mapping[str, Any], censored: Censored) -> Match:
-    """Raises NoExchange with the reason, if no rule can ask the same."""
+    """Convert a request. Raises NoExchange with the reason if no rule can express it."""
     if unknown := sorted(request.keys() - _REQUEST):
         raise NoExchange(f"its request is matched by {', '.join(unknown)}")
     match = Match()
@@ -168,7 +168,7 @@ def _read_template(url: str, parameters: Any, match: Match, censored: Censored) 
     names = _TEMPLATED.findall(url)
     matchers = dict(_matchers(parameters, "path parameter"))
     safe = {name: re.sub(r"[^\w-]", "-", name) if name[:1].isalpha() else f"p-{name}" for name in names}
-    # Only the words: `{name}` is no word that anybody could have sent.
+    # Only the words: `{name}` is not a word that could have been sent.
     words = "/".join(part if "{" in part else censored.target("/" + part)[1:] for part in url.split("/"))
     match.parts["path"] = _TEMPLATED.sub(lambda place: "{" + safe[place[1]] + "}", words)
     for name, pattern in matchers.items():
@@ -179,7 +179,7 @@ def _read_template(url: str, parameters: Any, match: Match, censored: Censored) 
 
 
 def _literal(pattern: str) -> str | None:
-    """The one text that a regular expression fits; None if there are several."""
+    """Return the only text that a regular expression matches, or None if there are several."""
     plain = re.sub(r"\\([^A-Za-z0-9])", lambda place: f"\0{ord(place[1])}\0", pattern)
     if _META.search(plain.replace(".", "") if _only_dots(plain) else plain):
         return None
@@ -187,19 +187,19 @@ def _literal(pattern: str) -> str | None:
 
 
 def _only_dots(pattern: str) -> bool:
-    """Tells if a dot stands for itself, as in a host or a version: nobody escapes those."""
+    """Return whether all dots are literal, as in a host or a version, where they are rarely escaped."""
     return not re.search(r"\.[*+?{]", pattern)
 
 
 def _alternatives(pattern: str) -> list[str] | None:
-    """The texts of `(a|b)`."""
+    """Return the texts in `(a|b)`."""
     group = _ALTERNATIVES.fullmatch(pattern)
     texts = [_literal(text) for text in group[1].split("|")] if group else []
     return [text for text in texts if text is not None] if texts and None not in texts else None
 
 
 def _cut(pattern: str, at: str) -> list[str]:
-    """Cuts a pattern where this sign stands, in no group and in no class."""
+    """Split a pattern at this character, outside of groups and classes."""
     parts, depth, in_class, start, position = [], 0, False, 0, 0
     while position < len(pattern):
         sign = pattern[position]
@@ -237,7 +237,7 @@ def _read_pattern(pattern: str, match: Match, censored: Censored) -> None:
             continue
         texts = _alternatives(part)
         if texts is None and re.search(r"(?<!\\)\.[*+{]|\[\^(?![^\]]*/)", part):
-            # It can fit several segments: all that is left is matched as one.
+            # It can match several segments, so the rest is matched as a whole.
             rest = "/".join(parts[position:])
             path += "/{rest*}"
             if not _ANYTHING.fullmatch(rest):
@@ -273,7 +273,7 @@ def _read_query_pattern(pattern: str, match: Match, censored: Censored) -> None:
         else:
             _check_words(value, censored)
             match.put("query", name, {"regex": _match_whole(value)})
-    # A pattern that ends with anything takes more parameters, too.
+    # A pattern that ends with a wildcard also matches further parameters.
     if not parts or not _ANYTHING.fullmatch(parts[-1].partition("=")[2]):
         match.conditions.append(f"query | length == {len(names)}")
 
@@ -283,14 +283,14 @@ def _match_whole(pattern: str) -> str:
 
 
 def _check_words(pattern: str, censored: Censored) -> None:
-    """Raises NoExchange for a pattern with something in it that a recording may not hold."""
+    """Check that a recording may contain the words of a pattern. Raises NoExchange."""
     for word in _WORD.findall(_CLASS.sub(" ", pattern)):
         if censored.target("/" + word) != "/" + word:
             raise NoExchange("its pattern holds what may be a person's; --no-redact takes it")
 
 
 def _require_harmless(text: str, censored: Censored) -> str:
-    """A text that a recording may hold, as a condition has it. Raises NoExchange for any other."""
+    """Return a text for a condition, if a recording may contain it. Raises NoExchange otherwise."""
     if _of_query("text", censored)(text) != text:
         raise NoExchange("the text in its body may be a person's; --no-redact takes it")
     return json.dumps(text, ensure_ascii=False)
@@ -313,7 +313,7 @@ def _of_header(name: str, censored: Censored) -> Callable[[str], str | None]:
 
 
 def _matcher(pattern: Mapping[str, Any], what: str, seen: Callable[[str], str | None], censored: Censored) -> Any:
-    """A matcher of a text. `seen` is a value as a recording holds it."""
+    """Return a matcher on a text. `seen` redacts a value as in a recording."""
     if not isinstance(pattern, Mapping):
         raise ValueError(f"{what} is matched by {pattern!r}")
     operators = {key: operand for key, operand in pattern.items() if key != "caseInsensitive"}
@@ -368,7 +368,7 @@ def _read_basic(credentials: Any, match: Match, censored: Censored) -> None:
     plain = f"{credentials.get('username')}:{credentials.get('password')}"
     value = censored.header("Authorization", "Basic " + b64encode(plain.encode(errors="replace")).decode())
     if value is None:
-        # A redacted recording holds no credentials, and its requests are matched without.
+        # A redacted recording contains no credentials, so requests are matched without.
         match.ignored.add("authorization")
     else:
         match.put("headers", "Authorization", value)
@@ -400,7 +400,7 @@ def _read_body(pattern: Any, match: Match, censored: Censored, *, is_form: bool)
 
 
 def _read_text_pattern(pattern: str, match: Match, censored: Censored, *, is_form: bool) -> None:
-    """A pattern of a form's fields, or of one text with anything before and behind it."""
+    """Convert a pattern of form fields, or of a text surrounded by anything."""
     whole = pattern.removeprefix("^").removesuffix("$")
     pieces = [piece for part in _cut(whole, "&") for piece in _WILD.split(part) if piece]
     if all((_FIELD_PATTERN if is_form else _FIELD_PATTERN_WITH_VALUE).fullmatch(piece) for piece in pieces):
@@ -429,14 +429,14 @@ def _field_matcher(name: str, pattern: str, censored: Censored) -> Any:
 
 
 def _fields(text: str, *, is_form: bool) -> list[tuple[str, str]]:
-    """The fields of a form that a piece of one names; none if it is no such piece. Values may be cut off."""
+    """Return the form fields in a text, or an empty list if it contains none. Values may be truncated."""
     parts = [part for part in text.split("&") if part]
     pattern = _FIELD if is_form else _FIELD_WITH_VALUE
     return [part.partition("=")[::2] for part in parts] if all(map(pattern.fullmatch, parts)) else []
 
 
 def _read_fields(text: str, match: Match, censored: Censored, *, is_form: bool) -> bool:
-    """Adds matchers of the fields that the text names, wherever they stand in the form; False if it names none."""
+    """Add matchers on the form fields in the text, at any place in the form. Returns False if there are none."""
     fields = _fields(text, is_form=is_form)
     for name, value in fields:
         seen = _of_field(unquote_plus(name), censored)
@@ -489,7 +489,7 @@ def _has_placeholder(value: Any) -> bool:
 def _read_placeholders(
     value: Any, steps: tuple[str | int, ...], match: Match, censored: Censored, *, extra: bool
 ) -> None:
-    """A matcher for each member, and a condition that there are no others."""
+    """Add a matcher for each member, and a condition that there are no others."""
     if isinstance(value, dict | list) and value:
         place = "".join(f"[{json.dumps(step, ensure_ascii=False)}]" for step in steps)
         if not extra or isinstance(value, list):
@@ -512,7 +512,7 @@ def _read_placeholders(
 
 
 def _read_xml(text: str, match: Match, censored: Censored) -> None:
-    """A matcher for each element and attribute with a text."""
+    """Add a matcher for each element and attribute with a text."""
     redacted = censored.body(text.encode(errors="replace"), "application/xml")
     try:
         before, after = (
@@ -568,7 +568,7 @@ def _read_json_path(operand: Any, match: Match, censored: Censored) -> None:
 
 
 def _steps(path: str) -> tuple[str | int, ...]:
-    """The steps of a JSONPath, an index as a number."""
+    """Return the steps of a JSONPath, with indices as numbers."""
     places = _STEPS.finditer(path)
     return tuple(int(place[4]) if place[4] else place[1] or place[2] or place[3] for place in places)
 
@@ -588,7 +588,7 @@ def _at_path(inner: Mapping[str, Any], steps: tuple[str | int, ...], censored: C
 def _member(value: Any, steps: tuple[str | int, ...], censored: Censored) -> Any:
     whole = value
     for step in reversed(steps):
-        # As the only entry of a list it stands for the one that is meant.
+        # As the only entry of a list, it represents the meant one.
         whole = [whole] if isinstance(step, int) else {step: whole}
     kept = ["0" if isinstance(step, int) else step for step in steps]
     members = at_pointer(_parse(censored.body(to_json(whole), "application/json")), kept)

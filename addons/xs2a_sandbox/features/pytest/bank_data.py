@@ -11,7 +11,7 @@ from xs2a_sandbox.errors import UserMistake
 
 
 class BankData:
-    """The test data as of a day, not what has become of it since: that is the state."""
+    """The test data as of a day, without later changes, which are in the state."""
 
     def __init__(self, data: TestData, day: date) -> None:
         self._collections = data.at(day)
@@ -41,7 +41,7 @@ class BankData:
         return self._all("psus")
 
     def consent(self, role: str = "authorised", account: str | None = None) -> str:
-        """The id of the first in that role, of that account where one is named. Raises UserMistake."""
+        """Return the id of the first consent in that role, and for that account if it is given. Raises UserMistake."""
         if role == UNKNOWN and self._unknown and account is None:
             return self._unknown[0]
         for id, consent in self.consents.items():
@@ -52,7 +52,7 @@ class BankData:
         raise UserMistake(f"the test data have no consent in the role {role!r}{of}; roles are {', '.join(roles)}")
 
     def payment(self, status: str | None = None, product: str | None = None) -> str:
-        """The id of the first in that state and of that product. Raises UserMistake."""
+        """Return the id of the first payment in that state and with that product. Raises UserMistake."""
         for id, payment in self.payments.items():
             if status in (None, state_of("payments", payment)) and product in (None, payment["product"]):
                 return id

@@ -1,4 +1,4 @@
-"""The journal in a test's words: what was called, how often, and what came nearest."""
+"""The journal for tests: which calls were made, how often, and which are most similar."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -9,10 +9,10 @@ from xs2a_sandbox.journal.log_line import LogEntry
 
 
 class Exchanges(Protocol):
-    """Where exchanges are kept, in this process or in another."""
+    """A source of exchanges, in this process or in another."""
 
     def entries(self) -> list[Journaled]:
-        """All, oldest first."""
+        """Return all exchanges, oldest first."""
         ...
 
     def clear(self) -> object: ...
@@ -21,30 +21,30 @@ class Exchanges(Protocol):
 
 
 def is_unmatched(exchange: Journaled | LogEntry) -> bool:
-    """Says whether no rule and no operation is for what was asked."""
+    """Return whether no rule and no operation matched the request."""
     return exchange.source == "sandbox" and exchange.status in (404, 405) and not exchange.rule
 
 
 class Calls:
-    """All that has reached the sandbox since the test began, the payment user's pages left out."""
+    """All requests to the sandbox since the test began, without the payment user's pages."""
 
     def __init__(self, journal: Exchanges) -> None:
         self._journal = journal
 
     @property
     def calls(self) -> list[Journaled]:
-        """Oldest first."""
+        """All exchanges, oldest first."""
         return self._journal.entries()
 
     @property
     def last(self) -> Journaled:
-        """Raises LookupError before the first."""
+        """The last exchange. Raises LookupError if there is none."""
         if not (entries := self._journal.entries()):
             raise LookupError("no request has reached the sandbox")
         return entries[-1]
 
     def find(self, method: str | None = None, path: str | None = None, **more: Any) -> list[Journaled]:
-        """Exchanges that fit, oldest first; `more` as for `assert_called`."""
+        """Return the matching exchanges, oldest first. `more` are the same as for `assert_called`."""
         return select(self.calls, Search(method=method, path=path, **more))
 
     def assert_called(
@@ -60,9 +60,9 @@ class Calls:
         query: Mapping[str, str] | None = None,
         body: Any = None,
     ) -> list[Journaled]:
-        """Asserts that it came at least once, or as often as `times` says. Gives the exchanges that were found.
+        """Assert that the call was made at least once, or as often as `times` says, and return the exchanges.
 
-        `*` in a path is anything; `body` is JSON that is contained.
+        `*` in a path matches anything; `body` is JSON that must be contained.
         """
         __tracebackhide__ = True
         search = Search(
@@ -75,7 +75,7 @@ class Calls:
         return list(verdict.fitting)
 
     def assert_not_called(self, method: str | None = None, path: str | None = None, **more: Any) -> None:
-        """`more` as for `assert_called`."""
+        """Assert that the call was not made. `more` are the same as for `assert_called`."""
         __tracebackhide__ = True
         self.assert_called(method, path, times=0, **more)
 

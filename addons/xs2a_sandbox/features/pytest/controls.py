@@ -1,6 +1,6 @@
-"""A test's hand on a sandbox, beside asking it: the time, the state, the payment user's decisions.
+"""Controls of a sandbox for tests: the time, the state, the payment user's decisions.
 
-All of it goes through the control interface, so that it is the same for a sandbox in this process and in another.
+They use the control interface, and so work in the same way for a sandbox in this process and in another.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,13 +15,16 @@ from xs2a_sandbox.state import Document
 
 
 class Ask(Protocol):
-    """Asks the control interface: a path below `/_sandbox/`, and a body. Raises UserMistake where it refuses."""
+    """Sends a request to the control interface: a path below `/_sandbox/`, and a body.
+
+    Raises UserMistake for an error.
+    """
 
     def __call__(self, method: str, path: tuple[str, ...], body: Any = None) -> Any: ...
 
 
 class ClockControl:
-    """The session's clock, in a test's hand. Whatever changes it gives the time that it is then."""
+    """The session's clock. Methods that change it return the new time."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -32,18 +35,18 @@ class ClockControl:
 
     @property
     def today(self) -> date:
-        """The bank's."""
+        """The current day at the bank."""
         return date.fromisoformat(self._ask("GET", ("clock",))["today"])
 
     def move(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> datetime:
-        """Lets time pass; backwards where it is negative."""
+        """Let time pass; negative values move the clock back."""
         span = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         return self._move("POST", {"move": int(span.total_seconds())})
 
     def freeze(self, at: datetime | str | None = None, *, seed: int | str | None = None) -> datetime:
-        """Stops it, at the bank's time where `at` has no offset; now if nothing is said.
+        """Stop the clock at `at`, by default now. A time without an offset is in the bank's time zone.
 
-        With a `seed`, ids are the same again whenever the same is done.
+        With a `seed`, the same actions create the same ids again.
         """
         moment = self.now if at is None else at
         frozen = moment if isinstance(moment, str) else moment.isoformat()
@@ -57,18 +60,18 @@ class ClockControl:
 
 
 class State:
-    """All that the bank holds: the test data with the session's changes. `state["consents"][id]` is a document."""
+    """All documents of the bank: the test data with the session's changes. `state["consents"][id]` is a document."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
     def __getitem__(self, collection: str) -> dict[str, Document]:
-        """The collection as it is now, by id; empty where there is no such collection."""
+        """Return the current collection by id; empty if there is no such collection."""
         documents: dict[str, Document] = self._ask("GET", ("state", collection))
         return documents
 
     def put(self, collection: str, id: str, document: Mapping[str, Any]) -> None:
-        """The whole document."""
+        """Write a complete document."""
         self._ask("PUT", ("state", collection, id), dict(document))
 
     def delete(self, collection: str, id: str) -> None:
@@ -78,7 +81,7 @@ class State:
 class Controls:
     """The clock, the state and the payment user's decisions of one session.
 
-    `begin` starts an authorisation where none waits: of a family, for a document and its id.
+    `begin` starts an authorisation if none is waiting: of a family, for a document and its id.
     """
 
     def __init__(self, ask: Ask, begin: Callable[[Family, str, Document], None]) -> None:
@@ -88,14 +91,14 @@ class Controls:
         self.state = State(ask)
 
     def approve(self, id: str) -> str:
-        """Approves as a payment user would: a consent, payment, basket or authorisation. Gives its status then.
+        """Approve a consent, payment, basket or authorisation like the payment user, and return its new status.
 
-        Raises UserMistake where there is no such thing, or nothing that could be approved.
+        Raises UserMistake if it does not exist or cannot be approved.
         """
         return self._decide(id, "approve")
 
     def decline(self, id: str) -> str:
-        """Like `approve`."""
+        """Decline like `approve` approves."""
         return self._decide(id, "decline")
 
     def _decide(self, id: str, decision: str) -> str:
@@ -106,7 +109,7 @@ class Controls:
         waiting = self._find_waiting(id, family.collection)
         if waiting is None:
             if decision == "approve" and family.name == "consent" and is_authorised(document):
-                return state_of(family.collection, document)  # some consents are from the beginning
+                return state_of(family.collection, document)  # some consents are valid from the start
             self._begin(family, id, document)
             waiting = self._find_waiting(id, family.collection)
         if waiting is None:
@@ -121,7 +124,10 @@ class Controls:
         raise UserMistake(f"there is no consent, payment, basket or authorisation {id}")
 
     def _find_waiting(self, id: str, collection: str) -> str | None:
-        """The newest authorisation that is not over; of a payment's cancellation before the payment's own."""
+        """Return the newest unfinished authorisation.
+
+        One of a payment's cancellation comes before the payment's own.
+        """
         document = self._ask("GET", ("state", collection))[id]
         families = [family for family in FAMILIES.values() if family.collection == collection]
         for family in reversed(families):

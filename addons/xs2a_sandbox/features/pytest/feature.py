@@ -1,3 +1,3 @@
-"""What the feature adds: nothing to a running sandbox. Tests import `xs2a_sandbox`, and pytest finds its plugin."""
+"""Adds nothing to a running sandbox: tests import `xs2a_sandbox`, and pytest finds its plugin."""
 
 USES = ("derive",)

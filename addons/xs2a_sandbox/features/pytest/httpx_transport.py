@@ -1,4 +1,4 @@
-"""The engine as a transport of httpx, for its sync and its async client."""
+"""The engine as a transport of httpx, for its sync and async clients."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -38,7 +38,7 @@ class HttpxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
 
 class _Cut(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """A body whose connection ends before it does."""
+    """A body whose connection breaks before its end."""
 
     def __init__(self, request: httpx.Request, body: bytes, promised: int) -> None:
         self._request = request

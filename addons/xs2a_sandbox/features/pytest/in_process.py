@@ -1,4 +1,4 @@
-"""An answer as a client would see it come over a connection, for clients that have none."""
+"""Delivers answers to clients without a connection as if there were one."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from xs2a_sandbox.http import Request, Response
 
 
 class LoopThread:
-    """Its thread starts with the first work, and again after a fork: threads do not survive that."""
+    """A loop in a thread that starts with the first work, and again after a fork, which threads do not survive."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,11 +24,11 @@ class LoopThread:
         self._process = 0
 
     def submit[T](self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """The caller waits for it, or cancels it."""
+        """Schedule work, and return its future, for the caller to wait for or cancel."""
         return asyncio.run_coroutine_threadsafe(work, self._start())
 
     def run[T](self, work: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
-        """Raises TimeoutError after `seconds`."""
+        """Run work and return its result. Raises TimeoutError after `seconds`."""
         future = self.submit(work)
         try:
             return future.result(seconds)
@@ -37,7 +37,7 @@ class LoopThread:
             raise
 
     def is_current(self) -> bool:
-        """True in its own thread."""
+        """Return whether the caller runs in this thread."""
         return threading.current_thread() is self._thread
 
     def close(self) -> None:
@@ -55,7 +55,7 @@ class LoopThread:
             if self._loop is None or self._process != os.getpid():
                 self._process = os.getpid()
                 self._loop = asyncio.new_event_loop()
-                # A daemon, so that whoever forgets to close it can still end.
+                # A daemon, so that the process can end even if it is not closed.
                 self._thread = threading.Thread(target=self._loop.run_forever, name="xs2a-sandbox", daemon=True)
                 self._thread.start()
             return self._loop
@@ -77,7 +77,10 @@ PATIENCE: ContextVar[float | None] = ContextVar("patience", default=None)
 
 
 async def ask(answer: Application, request: Request, patience: float | None = None) -> Response:
-    """The answer in one piece. Raises TimeoutError where it takes longer by the bank's clock than the client waits."""
+    """Return the complete answer.
+
+    Raises TimeoutError if it takes longer, on the bank's clock, than the client waits.
+    """
     PATIENCE.set(patience)
     response = await answer(request)
     if response.rest is None:
@@ -88,5 +91,5 @@ async def ask(answer: Application, request: Request, patience: float | None = No
 
 
 def take_sent_part(response: Response) -> bytes:
-    """The part of the body that is on its way before the connection breaks."""
+    """Return the part of the body that is sent before the connection breaks."""
     return response.body[: len(response.body) // 2] if response.fault == "truncate" else response.body

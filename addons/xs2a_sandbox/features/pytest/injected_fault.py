@@ -1,4 +1,4 @@
-"""The fault of a campaign's run, as the app's tests learn of it, and what they find."""
+"""The fault in a campaign's run, as the app's tests see it, and the findings that they report."""
 
 import json
 from collections.abc import Mapping
@@ -10,18 +10,18 @@ from xs2a_sandbox.config.kinds import CAMPAIGN_FAULT, CAMPAIGN_FINDINGS
 from xs2a_sandbox.errors import UserMistake
 
 SCA = "sca"
-"""Stands for an operation where a customer's approval is what goes otherwise."""
+"""Replaces the operation if the fault is about a customer's approval."""
 
 type Phase = Literal["before", "after"]
-"""The bank has not done yet what it is asked, or has."""
+"""Whether the fault occurs before or after the bank has carried the request out."""
 
 
 @dataclass(frozen=True, slots=True)
 class InjectedFault:
-    """What goes wrong in this run: at the `call`-th call of an `operation`, or all the time where that is None.
+    """The fault in this run: at the `call`-th call of an `operation`, or all the time if that is None.
 
-    `name` is an error of the dialect, a fault of the connection or the content, an ending of SCA, or a quirk. `status`
-    and `code` are those of the answer, where the fault makes one.
+    `name` is an error of the dialect, a fault of the connection or the body, an ending of SCA, or a quirk. `status` and
+    `code` are those of the answer, if the fault makes one.
     """
 
     name: str
@@ -43,7 +43,7 @@ class InjectedFault:
 
     @classmethod
     def read(cls, text: str) -> "InjectedFault":
-        """Raises UserMistake."""
+        """Parse a fault. Raises UserMistake."""
         try:
             return cls(**json.loads(text))
         except (TypeError, ValueError):
@@ -51,13 +51,13 @@ class InjectedFault:
 
 
 def read_injected(environ: Mapping[str, str]) -> InjectedFault | None:
-    """The fault of this run; None where nothing goes wrong. Raises UserMistake."""
+    """Return the fault in this run, or None if there is none. Raises UserMistake."""
     text = environ.get(CAMPAIGN_FAULT)
     return InjectedFault.read(text) if text else None
 
 
 def report(environ: Mapping[str, str], test: str, text: str) -> None:
-    """Tells the campaign, where there is one, that a test which knows the fault has failed."""
+    """Report to the campaign, if there is one, that a test which knows about the fault has failed."""
     if file := environ.get(CAMPAIGN_FINDINGS):
         line = json.dumps({"test": test, "text": text[:2000]})
         with Path(file).open("a", encoding="utf-8") as findings:
@@ -65,7 +65,7 @@ def report(environ: Mapping[str, str], test: str, text: str) -> None:
 
 
 def read_reports(file: Path) -> list[dict[str, Any]]:
-    """What was told, of lines that are no JSON the text."""
+    """Return the reports. A line that is not JSON is used as text."""
     if not file.is_file():
         return []
     return [_report(line) for line in file.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]

@@ -1,6 +1,6 @@
 """Fixtures for pytest: `xs2a`, a bank in the test's own process, and `xs2a_server`, one in a process of its own.
 
-pytest imports this module in every run, so all that takes time is imported by the fixtures.
+pytest imports this module in every run, so slow imports are in the fixtures.
 """
 
 import os
@@ -39,7 +39,7 @@ _EXPECTATIONS = pytest.StashKey[list["Expectation"]]()
 
 
 class Expectation(NamedTuple):
-    """The sandbox of a test, module or session, and what is expected of it once they have passed."""
+    """The sandbox of a test, module or session, and the expectations to check after the tests have passed."""
 
     sandbox: "Sandbox | Served"
     switches: Mapping[str, bool]
@@ -48,7 +48,7 @@ class Expectation(NamedTuple):
     recording: "RecordingRun | None" = None
 
     def check(self) -> None:
-        """Fails the test whose expectations have not come true."""
+        """Fail the test if its expectations are not met."""
         if self.interception and self.interception.refused:
             hosts = ", ".join(dict.fromkeys(self.interception.refused))
             pytest.fail(f"xs2a has let no HTTP out to {hosts}: no client there that it can answer", pytrace=False)
@@ -65,7 +65,7 @@ class Expectation(NamedTuple):
             pytest.fail(f"no rule and no operation is for:{_list(unmatched)}", pytrace=False)
 
     def keep(self) -> None:
-        """Keeps what was recorded of a test that has passed."""
+        """Keep the recording of a test that has passed."""
         from xs2a_sandbox.errors import UserMistake
 
         if self.recording is None:
@@ -92,7 +92,7 @@ type MakeSandbox = Callable[..., tuple[Sandbox, RecordingRun | None]]
 
 
 class TestRecording(NamedTuple):
-    """The bank that a test was or is to be recorded of, and when it is asked."""
+    """The bank that a test records, and when it is asked."""
 
     test: "RecordedTest"
     bank: "RealBank"
@@ -132,7 +132,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _xs2a_sandboxes(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator["MakeSandbox"]:
-    """Makes sandboxes: files are read once for all tests with the same settings."""
+    """Make sandboxes. Files are read once for all tests with the same settings."""
     from xs2a_sandbox.errors import UserMistake
     from xs2a_sandbox.features.pytest.in_process import LoopThread
     from xs2a_sandbox.features.pytest.recorded_test import RecordingRun
@@ -143,7 +143,7 @@ def _xs2a_sandboxes(
     loop = LoopThread()
 
     def read(settings: dict[str, Any]) -> Blueprint:
-        # Cassettes of the working directory are the bank's, too, as they are for `serve`.
+        # Cassettes in the working directory count, too, as for `serve`.
         key = (Path.cwd(), *sorted(settings.items()))
         if key not in blueprints:
             blueprints[key] = Blueprint.read(_settings({"confdir": confdir, **settings}))
@@ -172,21 +172,21 @@ def _xs2a_sandboxes(
 
 @pytest.fixture
 def xs2a(_xs2a_sandboxes: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
-    """A bank of the test's own, in its process, and gone with the test."""
+    """A bank for this test, in its process. It ends with the test."""
     with _sandbox(_xs2a_sandboxes, request) as sandbox:
         yield sandbox
 
 
 @pytest.fixture(scope="module")
 def xs2a_module(_xs2a_sandboxes: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
-    """A bank that all tests of a module share, with what becomes of it."""
+    """A bank that all tests of a module share, with its state."""
     with _sandbox(_xs2a_sandboxes, request) as sandbox:
         yield sandbox
 
 
 @pytest.fixture(scope="session")
 def xs2a_session(_xs2a_sandboxes: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["Sandbox"]:
-    """A bank that all tests share, with what becomes of it."""
+    """A bank that all tests share, with its state."""
     with _sandbox(_xs2a_sandboxes, request) as sandbox:
         yield sandbox
 
@@ -201,7 +201,7 @@ def _sandbox(make: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["S
         expectation = Expectation(sandbox, switches, interception, bool(record and not recording), recording)
         with _expect(request, expectation):
             yield sandbox
-            if request.scope != "function":  # a test's own is checked as a part of the test
+            if request.scope != "function":  # the bank of a single test is checked as a part of the test
                 expectation.check()
     if recording:
         recording.discard()
@@ -211,13 +211,13 @@ def _sandbox(make: "MakeSandbox", request: pytest.FixtureRequest) -> Iterator["S
 def _expect(request: pytest.FixtureRequest, expectation: Expectation) -> Iterator[None]:
     request.node.stash.setdefault(_EXPECTATIONS, []).append(expectation)
     yield
-    # Whatever fails has its journal in the report, so it stays for that.
+    # If a test fails, its report needs the journal, so keep it.
     request.node.stash[_EXPECTATIONS].remove(expectation)
 
 
 @pytest.fixture(scope="session")
 def _xs2a_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., "Served"]]:
-    """Starts sandboxes with sockets: one for all tests with the same settings."""
+    """Start sandboxes with sockets, one for all tests with the same settings."""
     from xs2a_sandbox.errors import UserMistake
     from xs2a_sandbox.features.pytest.server_process import Process, Served
 
@@ -245,7 +245,7 @@ def _xs2a_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
 
 @pytest.fixture
 def xs2a_server(_xs2a_servers: Callable[..., "Served"], request: pytest.FixtureRequest) -> Iterator["Served"]:
-    """A session of the test's own, of a sandbox that listens on the loopback address."""
+    """A session for this test, in a sandbox that listens on the loopback address."""
     _record_of(request)
     name = re.sub("[^A-Za-z0-9._-]+", "-", request.node.name)[:48]
     served = _xs2a_servers(_settings_of(request), f"{name}-{uuid4().hex[:8]}")
@@ -256,7 +256,7 @@ def xs2a_server(_xs2a_servers: Callable[..., "Served"], request: pytest.FixtureR
 
 @pytest.fixture
 def xs2a_fault() -> "InjectedFault | None":
-    """What goes wrong in this run of a campaign; None where nothing does. A test that asks and fails is a finding."""
+    """The fault in this run of a campaign, or None. If a test with this fixture fails, that is a finding."""
     from xs2a_sandbox.features.pytest.injected_fault import read_injected
 
     return read_injected(os.environ)
@@ -264,7 +264,7 @@ def xs2a_fault() -> "InjectedFault | None":
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fails a test that has passed, and whose own bank is not as it is expected to be."""
+    """Fail a test that has passed if the expectations on its bank are not met."""
     result = yield
     for expectation in item.stash.get(_EXPECTATIONS, ()):
         expectation.check()
@@ -276,14 +276,14 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Puts what the bank was asked beside the failure."""
+    """Add the bank's journal to the report of a failure."""
     report = yield
     if report.failed:
         sandboxes = [
             expectation.sandbox for node in item.listchain() for expectation in node.stash.get(_EXPECTATIONS, ())
         ]
         report.sections += [("xs2a journal", str(sandbox.journal)) for sandbox in sandboxes]
-    # With a fault, only a test that knows it can say what is wrong; without one, every failure is.
+    # With a fault, only a test that knows about it can tell what is wrong; without one, every failure counts.
     if report.failed:
         from xs2a_sandbox.features.pytest import injected_fault
 
@@ -293,9 +293,9 @@ def pytest_runtest_makereport(
 
 
 def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """All that ini file and markers say, the nearest last: cassettes and quirks add up, of the others the last counts.
+    """Return the settings of ini file and markers: cassettes and quirks are combined, for others the nearest wins.
 
-    Relative paths begin at the folder of the ini file, or at the root folder.
+    Relative paths start at the folder of the ini file, or at the root folder.
     """
     config = request.config
     settings: dict[str, Any] = {name: tuple(config.getini(f"xs2a_{name}")) for name in _MEMBERS[:2]}
@@ -323,7 +323,7 @@ def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def _record_of(request: pytest.FixtureRequest) -> TestRecording | None:
-    """Reads the nearest marker that names a bank to record; fails the test where that cannot be."""
+    """Read the nearest marker that names a bank to record. Fails the test if it is invalid."""
     markers = request.node.iter_markers(MARKER)
     banks = [marker.kwargs[_RECORD] for marker in markers if marker.kwargs.get(_RECORD) is not None]
     if not banks:
@@ -343,7 +343,7 @@ def _record_of(request: pytest.FixtureRequest) -> TestRecording | None:
 
 
 def _bank(written: dict[str, Any], directory: Path) -> "RealBank":
-    """The bank as the config file names one; fails the test where there can be none."""
+    """Return the bank as in the config file. Fails the test if it is invalid."""
     from xs2a_sandbox.config.real_bank import BANKS, RealBank
     from xs2a_sandbox.documents.schema_errors import did_you_mean
 
@@ -363,20 +363,20 @@ def _bank(written: dict[str, Any], directory: Path) -> "RealBank":
 
 
 def _asking(record: TestRecording) -> dict[str, Any]:
-    """The settings by which the bank answers all requests."""
+    """Return the settings with which the bank answers all requests."""
     bank = replace(record.bank, mode="record", modes=())
     return {"banks": (bank,), "bank": bank.url, **_confdir(record)}
 
 
 def _confdir(record: TestRecording) -> dict[str, Any]:
-    """The folder with the key of pseudonyms: they are to be the same in the next run."""
+    """Return the folder with the key of pseudonyms, which must be the same in the next run."""
     from xs2a_sandbox.config.table import BY_NAME
 
     return {"confdir": record.confdir or Path(BY_NAME["confdir"].default)}
 
 
 def _switches_of(request: pytest.FixtureRequest) -> dict[str, bool]:
-    """What the nearest marker that names a switch says, else the ini file."""
+    """Return the switches in the nearest marker, or else in the ini file."""
     switches = {name: bool(request.config.getini(f"xs2a_{name}")) for name in _SWITCHES}
     for marker in reversed(list(request.node.iter_markers(MARKER))):  # the nearest last
         switches |= {name: value for name, value in marker.kwargs.items() if name in _SWITCHES}
@@ -386,7 +386,7 @@ def _switches_of(request: pytest.FixtureRequest) -> dict[str, bool]:
 
 
 def _read(name: str, written: Any, directory: Path) -> Any:
-    """The value of a setting; fails the test where there can be none."""
+    """Return the value of a setting. Fails the test if it is invalid."""
     from xs2a_sandbox.config.readers import hint
     from xs2a_sandbox.config.table import BY_NAME
 

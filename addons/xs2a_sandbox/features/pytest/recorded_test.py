@@ -1,4 +1,4 @@
-"""A recording beside a test: its first run makes it of a bank, and it answers all runs after that."""
+"""Recordings of tests: the first run records a bank, and later runs are answered from the recording."""
 
 import os
 import re
@@ -19,22 +19,22 @@ from xs2a_sandbox.features.pytest.sandbox import Blueprint
 from xs2a_sandbox.journal.log_line import LogEntry
 
 type RecordMode = Literal["once", "none", "all"]
-"""A bank is asked where there is no recording; never; in every run."""
+"""When the bank is asked: if there is no recording; never; in every run."""
 
 _LONGEST = 80
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedTest:
-    """`folder` has, or is to have, all that a bank has said in one test."""
+    """`folder` is that of the recording of one test."""
 
     folder: Path
 
     @classmethod
     def of(cls, file: Path, name: str) -> "RecordedTest":
-        """That of the test of a file; `name` is the test's, with its class and its parameters."""
+        """Return the recording of a test in a file. `name` includes class and parameters."""
         plain = re.sub("[^A-Za-z0-9._-]+", "-", name).strip("-.")[:_LONGEST]
-        # Names that differ only in what cannot be in a folder's are two tests.
+        # Names that differ only in characters not allowed in folders are different tests.
         more = "" if plain == name else f"-{sha256(name.encode()).hexdigest()[:8]}"
         return cls(file.parent / RECORDINGS / file.stem / f"{plain}{more}")
 
@@ -43,7 +43,7 @@ class RecordedTest:
         return self.folder / CASSETTES
 
     def asks_bank(self, mode: RecordMode) -> bool:
-        """Says whether the bank is asked in this run. Raises UserMistake where nobody could answer."""
+        """Return whether the bank is asked in this run. Raises UserMistake if nothing could answer."""
         if mode == "all":
             return True
         is_there = self.folder.exists()
@@ -57,9 +57,9 @@ class RecordedTest:
 
 
 class RecordingRun:
-    """One run of a test whose bank is asked: `keep` what was recorded, or `discard` it.
+    """A run of a test with a bank: `keep` the recording, or `discard` it.
 
-    Until it is kept, the recording of an earlier run stays as it was.
+    Until it is kept, the recording of an earlier run stays.
     """
 
     def __init__(self, test: RecordedTest, blueprint: Blueprint, loop: LoopThread) -> None:
@@ -71,9 +71,9 @@ class RecordingRun:
         self.egress = blueprint.egress(self._fresh)
 
     def keep(self, exchanges: Iterable[LogEntry]) -> tuple[str, ...]:
-        """Lets what was recorded take the place of what was there. Returns what of it has no rule, and why.
+        """Replace the earlier recording, and return what has no rule, with the reasons.
 
-        `exchanges` are those of the test. Raises UserMistake where the bank has not answered all of them.
+        `exchanges` are those of the test. Raises UserMistake if the bank has not answered all of them.
         """
         self._close()
         recording = self.egress.recording
@@ -93,7 +93,7 @@ class RecordingRun:
         return derived.left_out
 
     def discard(self) -> None:
-        """Leaves nothing of what was recorded, unless it was kept."""
+        """Delete the new recording, unless it was kept."""
         self._close()
         shutil.rmtree(self._fresh, ignore_errors=True)
         for folder in (self._folder.parent, self._folder.parent.parent):
@@ -111,7 +111,7 @@ def _beside(folder: Path) -> Path:
 
 
 def _replace(folder: Path, fresh: Path) -> None:
-    """Puts one folder in the place of another, which is there again where that fails. Raises UserMistake."""
+    """Replace a folder with another one, and restore it if that fails. Raises UserMistake."""
     earlier = _beside(folder)
     try:
         if folder.exists():

@@ -18,7 +18,7 @@ from xs2a_sandbox.http import Headers, Request, Response
 
 
 class RequestsAdapter(HTTPAdapter):
-    """Every host that it is mounted for is the bank. Threads may share it."""
+    """Every host for which it is mounted is the bank. Threads may share it."""
 
     def __init__(self, answer: Application, loop: LoopThread) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class RequestsAdapter(HTTPAdapter):
 
 
 def _original(pairs: Iterable[tuple[str, str]]) -> Any:
-    """The response of http.client, in whose message requests looks for cookies."""
+    """Return a response of http.client, in whose headers requests looks for cookies."""
     message = http.client.HTTPMessage()
     for name, value in pairs:
         message[name] = value
@@ -92,7 +92,7 @@ def _find_break(response: Response) -> Exception | None:
 
 
 def _body(body: Any) -> bytes:
-    """Text, bytes, a file, or an iterable of pieces: all that requests takes."""
+    """Convert everything that requests accepts: text, bytes, a file, or an iterable of pieces."""
     if body is None:
         return b""
     if isinstance(body, str):

@@ -1,4 +1,4 @@
-"""A sandbox in the process of its user: one bank for one test, asked without a socket and steered without a token."""
+"""A sandbox in the process of a test: a bank for one test, called without a socket and controlled without a token."""
 
 import json
 import secrets
@@ -44,7 +44,7 @@ from xs2a_sandbox.state.session import PREFIX
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Blueprint:
-    """`layers` are the cassettes that `interface` was made of."""
+    """`layers` are the cassettes from which `interface` was made."""
 
     settings: Settings
     layers: Sequence[Sequence[Cassette]]
@@ -54,22 +54,22 @@ class Blueprint:
 
     @classmethod
     def read(cls, settings: Settings) -> "Blueprint":
-        """Raises UserMistake, for all mistakes in all files at once."""
+        """Read the files of the settings. Raises UserMistake with all mistakes in all files."""
         files = loading.read(settings)
         interface, testdata = files.require_all()
         return cls(settings, layer_files.cassettes(files.layers, files.schemas), interface, files.schemas, testdata)
 
     def extend(self, more: Sequence[Sequence[Cassette]]) -> Interface:
-        """The interface with more layers over those of the files. Raises Unreadable."""
+        """Return the interface with more layers over those of the files. Raises Unreadable."""
         return layers.read([*self.layers, *more], self.schemas, collect_handlers())
 
     def with_recording(self, recorded: Path) -> "Blueprint":
-        """The same with the rules of a recording over all others. Raises Unreadable."""
+        """Return the blueprint with the rules of a recording over all others. Raises Unreadable."""
         layer = layer_files.cassettes([[recorded]], self.schemas)
         return replace(self, layers=[*self.layers, *layer], interface=self.extend(layer))
 
     def egress(self, to: Path) -> Egress:
-        """A way to the bank of the settings, with a new recording of what goes there. Raises ConfigError."""
+        """Return a way to the bank of the settings, with a new recording of its traffic. Raises ConfigError."""
         settings, banks = replace(self.settings, to=to), self._banks(self.interface)
         return build.egress_of(settings, banks, redacting.redactor_of(settings, banks), redact=True)
 
@@ -80,7 +80,7 @@ class Blueprint:
         return Banks(Bank(interface, self.schemas, real, base_path=settings.base_path, replay=replay))
 
     def engine(self, interface: Interface, store: Store, journal: Journal, **options: Any) -> Engine:
-        """An engine of these files; `options` are further parts."""
+        """Return an engine with these files; `options` are further parts."""
         settings = self.settings
         parts = Parts(
             self._banks(interface),
@@ -110,7 +110,7 @@ NO_BODY: Any = object()
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SandboxResponse:
-    """The answer that `Sandbox.request` gives; `fault` is what a door would do to the connection."""
+    """The answer of `Sandbox.request`. `fault` is what a door would do to the connection."""
 
     status: int
     headers: Headers
@@ -122,7 +122,7 @@ class SandboxResponse:
         return self.body.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Raises ValueError where it is none."""
+        """Parse the body. Raises ValueError if it is not JSON."""
         return json.loads(self.body)
 
     def __repr__(self) -> str:
@@ -130,11 +130,11 @@ class SandboxResponse:
 
 
 class Sandbox(Controls):
-    """A bank of its own: no other sandbox sees its state, its clock, its rules or its journal.
+    """A bank of its own: its state, clock, rules and journal are separate from other sandboxes.
 
-    Files that added rules name are looked for in `directory`. With `virtual_time` nobody waits for what a rule delays:
-    the bank's clock moves instead, and a client whose time limit is shorter has its timeout at once. A real bank is
-    asked over the `egress`.
+    Files that added rules name are in `directory`. With `virtual_time` nobody waits for the delays of rules: the bank's
+    clock moves instead, and a client with a shorter time limit gets its timeout at once. A real bank is asked over the
+    `egress`.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Sandbox(Controls):
         if egress:
             self._options["egress"] = egress
         self._owed = 0.0
-        """The part of a second by which the clock has yet to be moved."""
+        """The fraction of a second by which the clock has still to be moved."""
         self._engine = self._engine_of(blueprint.interface)
         self.base_url = BASE_URL + blueprint.settings.base_path
         self.journal = Calls(self._journal)
@@ -173,11 +173,11 @@ class Sandbox(Controls):
 
     @property
     def transport(self) -> "HttpxTransport":
-        """A transport for httpx, sync and async. Raises UserMistake where httpx is not installed."""
+        """A transport for httpx, sync and async. Raises UserMistake if httpx is not installed."""
         return httpx_transport(self.answer, self._loop)
 
     def client(self, **options: Any) -> "httpx.Client":
-        """One of httpx whose every request comes here."""
+        """Return a client of httpx whose requests are all sent here."""
         transport = self.transport
         import httpx
 
@@ -190,15 +190,15 @@ class Sandbox(Controls):
         return httpx.AsyncClient(**{"transport": transport, "base_url": self.base_url, **options})
 
     def mount(self, session: "requests.Session") -> "requests.Session":
-        """Sends every request of this session here from now on."""
+        """Send every request of this session here from now on."""
         adapter = requests_adapter(self.answer, self._loop)
-        session.adapters.clear()  # one with a longer prefix would win
+        session.adapters.clear()  # an adapter with a longer prefix would win
         session.mount("https://", adapter)
         session.mount("http://", adapter)
         return session
 
     def session(self) -> "requests.Session":
-        """One of requests, mounted. Raises UserMistake where requests is not installed."""
+        """Return a mounted session of requests. Raises UserMistake if requests is not installed."""
         requests_adapter(self.answer, self._loop)
         import requests
 
@@ -215,8 +215,9 @@ class Sandbox(Controls):
         query: Mapping[str, Any] | None = None,
         consent: str | None = None,
     ) -> SandboxResponse:
-        """Adds an id of the request and the customer's address unless `headers` say otherwise; None there leaves one
-        out. The id of a `consent` goes where the dialect has it.
+        """Send a request. The id of a `consent` is put where the dialect has it.
+
+        A request id and the customer's address are added unless `headers` contain them; None there leaves a header out.
         """
         usual = self._usual_headers()
         if json is not NO_BODY:
@@ -239,13 +240,13 @@ class Sandbox(Controls):
         return SandboxResponse(response.status, Headers(response.headers), response.body, response.fault)
 
     def _usual_headers(self) -> dict[str, str]:
-        """Those that most requests need."""
+        """Return the headers that most requests need."""
         present = self._engine.interface.things["customer"].present
         names = [header_name(place.name) for place in present if place.part == "headers"]
         return {header_name(REQUEST_ID): str(uuid4()), **dict.fromkeys(names, "192.0.2.1")}
 
     def _with_consent(self, request: Request, consent: str, own: Collection[str]) -> Request:
-        """The request that names the consent, unless one of its `own` headers does."""
+        """Return the request with the consent, unless one of its `own` headers names one."""
         places = [place for place in self._engine.interface.things["consent"].sent if place.part != "path"]
         if not places:
             raise UserMistake("the dialect names consents in paths only: write the id there, not as consent=")
@@ -253,9 +254,9 @@ class Sandbox(Controls):
 
     @contextmanager
     def intercept(self) -> Iterator["Interception"]:
-        """Answers every HTTP client of this process meanwhile, and lets no HTTP to other hosts out.
+        """Answer all HTTP clients in this process, and let no HTTP out to other hosts, within the context.
 
-        This machine itself is left alone, and so is what is no HTTP. The innermost of several answers.
+        Connections to this machine and other protocols are not affected. If nested, the innermost one answers.
         """
         from xs2a_sandbox.features.pytest.intercept import Interception
 
@@ -264,15 +265,15 @@ class Sandbox(Controls):
         ) as interception:
             yield interception
 
-    # -- steering
+    # -- control
 
     def add_rule(self, *rules: Mapping[str, Any] | str, optional: bool = False) -> list[str]:
-        """Rules as cassettes write them, as mappings or YAML text; they win over all before. Gives their ids.
+        """Add rules in the form of cassettes, as mappings or YAML text, above all others, and return their ids.
 
         They are expected to be hit, unless they are `optional`.
 
         Raises:
-            Unreadable: with every mistake, each with its line; then none is added.
+            Unreadable: with every mistake and its line; no rule is added then.
         """
         first = sum(map(len, self._added)) + 1
         layer = [
@@ -288,18 +289,18 @@ class Sandbox(Controls):
 
     @property
     def unused_rules(self) -> list[str]:
-        """The ids of added rules that have answered nothing and changed no answer, the optional ones left out."""
+        """The ids of added rules that have not been hit, without optional ones."""
         hit = {id for exchange in self._log for id in (exchange.rule, *exchange.amended)}
         return [id for id in dict.fromkeys(self._required) if id not in hit]
 
     @property
     def unmatched(self) -> list[LogEntry]:
-        """The requests that no rule and no operation is for, oldest first."""
+        """The requests that no rule and no operation matched, oldest first."""
         return list(filter(is_unmatched, self._log))
 
     @property
     def asked(self) -> list[LogEntry]:
-        """All that its bank was asked, oldest first, whatever was cleared from the journal."""
+        """All requests to the bank, oldest first, including those cleared from the journal."""
         return [exchange for exchange in self._log if not own_path.is_own(exchange.path)]
 
     def __repr__(self) -> str:
@@ -310,7 +311,10 @@ class Sandbox(Controls):
         return self._blueprint.engine(interface, self._store, self._journal, **options)
 
     async def _pass_time(self, seconds: float, session: str) -> None:
-        """Moves the bank's clock as long as the client waits. Raises TimeoutError where that is not long enough."""
+        """Move the bank's clock by the delay, or by the time that the client waits.
+
+        Raises TimeoutError if that is shorter.
+        """
         patience = PATIENCE.get()
         whole, self._owed = divmod(self._owed + (seconds if patience is None else min(seconds, patience)), 1)
         if whole:
@@ -331,9 +335,9 @@ class Sandbox(Controls):
         return value
 
     def _start_authorisation(self, family: Family, id: str, document: Document) -> None:
-        """Asks the bank's own operation, whose refusal is a UserMistake, or opens its page where it has none.
+        """Start an authorisation by the bank's own operation, or open its page if there is none. Raises UserMistake.
 
-        It is no request of the app: no journal.
+        It is not a request of the app, so it is not in the journal.
         """
         interface = self._engine.interface
         request = self._starting_request(family, id, document)
@@ -341,7 +345,7 @@ class Sandbox(Controls):
             return
         aside = self._blueprint.engine(interface, self._store, Journal())
         response = self._loop.run(aside.answer(request))
-        # A page shows mistakes to the customer, in HTML.
+        # A page shows errors to the customer in HTML.
         if response.status >= 300:
             said = messages(read_json(response.body)) if request.method == "POST" else ()
             raise UserMistake(": ".join([f"the bank starts no authorisation of {id}", *said]))
@@ -364,14 +368,14 @@ class Sandbox(Controls):
 
 
 def httpx_transport(answer: Application, loop: LoopThread) -> "HttpxTransport":
-    """A transport for `httpx.Client` and `httpx.AsyncClient`. Raises UserMistake without httpx."""
+    """Return a transport for `httpx.Client` and `httpx.AsyncClient`. Raises UserMistake without httpx."""
     with _install("httpx"):
         from xs2a_sandbox.features.pytest.httpx_transport import HttpxTransport
     return HttpxTransport(answer, loop)
 
 
 def requests_adapter(answer: Application, loop: LoopThread) -> "RequestsAdapter":
-    """The adapter for `requests.Session().mount("https://", …)`. Raises UserMistake without requests."""
+    """Return the adapter for `requests.Session().mount("https://", …)`. Raises UserMistake without requests."""
     with _install("requests"):
         from xs2a_sandbox.features.pytest.requests_adapter import RequestsAdapter
     return RequestsAdapter(answer, loop)
@@ -379,7 +383,7 @@ def requests_adapter(answer: Application, loop: LoopThread) -> "RequestsAdapter"
 
 @contextmanager
 def _install(package: str) -> Iterator[None]:
-    """Imports what a client library is needed for. Raises UserMistake where it is not installed."""
+    """Convert the ImportError of a missing client library to UserMistake."""
     try:
         yield
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""A sandbox with sockets, in a process of its own: for apps under test that are other processes, too."""
+"""A sandbox with sockets in a process of its own, for apps under test that are separate processes."""
 
 import json
 import os
@@ -32,14 +32,14 @@ _SECONDS = 20.0
 
 
 class Process:
-    """`serve` with free ports and its state in memory, from `start` to `stop`."""
+    """A process of `serve` with free ports and state in memory, from `start` to `stop`."""
 
     def __init__(self, confdir: Path, flags: Sequence[str] = ()) -> None:
         self.confdir = confdir
         self._flags = flags
 
     def start(self) -> None:
-        """Raises UserMistake with what `serve` says when it cannot start."""
+        """Start the process. Raises UserMistake with the output of `serve` if it cannot start."""
         free = ["--proxy-port", "0", "--port", "0", "--tls-port", "0"]
         kept = ["--mode", "simulate", "--state", "memory:", "--confdir", str(self.confdir), "--log-format", "json"]
         self._process = subprocess.Popen(
@@ -68,14 +68,14 @@ class Process:
             reader.start()
 
     def client(self, session: str) -> Client:
-        """Controls one session."""
+        """Return a client for one session."""
         where = urlsplit(self.direct)
         settings = Settings(host=where.hostname or "", port=where.port or 0, confdir=self.confdir, state="memory:")
         return Client.of(settings, session)
 
     @cached_property
     def testdata(self) -> BankData:
-        """As they are in a session that nobody has changed."""
+        """The test data, as in a session without changes."""
         client = self.client(f"testdata-{uuid4().hex}")
         collections = {name: client.collection(name) for name in client.collections()}
         return BankData(TestData(collections, (str(uuid4()),)), date.fromisoformat(client.clock()["today"]))
@@ -93,7 +93,7 @@ class Process:
 
 
 class SessionJournal:
-    """What one session of a running sandbox was asked, as it was sent."""
+    """The requests of one session of a running sandbox, as they were sent."""
 
     def __init__(self, client: Client, session: str) -> None:
         self._client = client
@@ -111,7 +111,7 @@ class SessionJournal:
 
 
 class Served(Controls):
-    """One session of a sandbox with sockets. `ca_file` is what its clients trust behind `proxies` and `tls_url`."""
+    """A session of a sandbox with sockets. `ca_file` is what clients have to trust for `proxies` and `tls_url`."""
 
     def __init__(self, process: Process, session: str) -> None:
         if not is_session_name(session):
@@ -128,24 +128,24 @@ class Served(Controls):
         return self.process.testdata
 
     def add_rule(self, *rules: Mapping[str, Any] | str, optional: bool = False) -> list[str]:
-        """Rules as cassettes write them, as mappings or YAML text; they win over all before. Gives their ids.
+        """Add rules in the form of cassettes, as mappings or YAML text, above all others, and return their ids.
 
         They are expected to be hit, unless they are `optional`.
 
         Raises:
-            UserMistake: with every mistake, each with its line; then none is added.
+            UserMistake: with every mistake and its line; no rule is added then.
         """
         ids = list(self._client.add_rules(*rules)["hits"])
         self._optional.update(ids if optional else ())
         return ids
 
     def clear_rules(self) -> None:
-        """Takes away all that were added."""
+        """Remove all added rules."""
         self._client.clear_rules()
 
     @property
     def unused_rules(self) -> list[str]:
-        """The ids of added rules that have answered nothing and changed no answer, the optional ones left out."""
+        """The ids of added rules that have not been hit, without optional ones."""
         added = self._client.rules()["added"]
         hits = [pair for addition in added for pair in addition["hits"].items() if pair[0] not in self._optional]
         hit = {id for id, count in hits if count}
@@ -153,12 +153,12 @@ class Served(Controls):
 
     @property
     def unmatched(self) -> list[Journaled]:
-        """The requests that no rule and no operation is for, oldest first, as far back as the journal goes."""
+        """The requests that no rule and no operation matched, oldest first, as far as the journal goes back."""
         return list(filter(is_unmatched, self.journal.calls))
 
     @property
     def base_url(self) -> str:
-        """Plain HTTP."""
+        """The base URL, with plain HTTP."""
         return f"{self.process.direct}/s/{self.session}"
 
     @property
@@ -172,7 +172,7 @@ class Served(Controls):
 
     @property
     def proxies(self) -> dict[str, str]:
-        """The proxies as requests takes them."""
+        """The proxies in the form of requests."""
         return {"http": self.proxy, "https": self.proxy}
 
     @property

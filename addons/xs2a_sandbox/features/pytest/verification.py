@@ -1,4 +1,4 @@
-"""`xs2a_sandbox.verify`: the signature of an answer, as clients for HTTP have answers."""
+"""`xs2a_sandbox.verify`: verifies the signature of an answer of any HTTP client."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -20,8 +20,8 @@ class SignedAnswer(Protocol):
 
 
 def verify(response: SignedAnswer, *, ca: str | PathLike[str] | None = None) -> None:
-    """Raises WrongSignature, with the reason in words, unless the bank has signed the answer as it was received.
+    """Raise WrongSignature with the reason, unless the bank has signed the answer as it was received.
 
-    `ca` is a PEM file: with it the seal has to be issued by that CA.
+    `ca` is a PEM file: if it is given, that CA must have issued the seal.
     """
     answers.verify(Headers(response.headers.items()), response.content, Path(ca) if ca is not None else None)

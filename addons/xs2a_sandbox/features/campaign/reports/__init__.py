@@ -1,1 +1,1 @@
-"""Tells what a campaign has found: a table of points and faults for terminals, browsers and CI."""
+"""Reports on a campaign: a table of points and faults for terminals, browsers and CI."""

@@ -1,4 +1,4 @@
-"""A report as a file, in the form that its name asks for, and a file for each finding."""
+"""Writes a report in the format of the file's ending, and a file for each finding."""
 
 from pathlib import Path
 
@@ -10,13 +10,13 @@ from xs2a_sandbox.features.campaign.reports import html, junit
 
 
 def write(file: Path, results: Results, findings: Path) -> None:
-    """`findings` is the folder that has a file of each. Raises ConfigError for a file that cannot be written."""
+    """Write a report. `findings` is the folder with the findings' files. Raises ConfigError."""
     writers = {".xml": lambda: junit.write(results, findings), ".html": lambda: html.as_html(results, findings)}
     write_report(file, writers)
 
 
 def write_findings(folder: Path, results: Results) -> None:
-    """Writes a file for each finding, in place of those of an earlier campaign. Raises ConfigError."""
+    """Write a file for each finding, replacing those of earlier campaigns. Raises ConfigError."""
     with writing(folder):
         folder.mkdir(exist_ok=True)
         for old in folder.glob("*.yaml"):

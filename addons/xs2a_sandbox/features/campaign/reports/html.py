@@ -1,4 +1,4 @@
-"""The results as one page that needs nothing else: no font, no picture, no network, no script."""
+"""The results as a single page without external fonts, images, network access or scripts."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ _TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
 def as_html(results: Results, findings: Path) -> str:
-    """`findings` is the folder that has a file of each."""
+    """Return the page. `findings` is the folder with the findings' files."""
     return (
         environment(_TEMPLATES)
         .get_template("campaign.html")

@@ -10,7 +10,7 @@ from xs2a_sandbox.journal.log_line import make_printable
 
 
 def write(results: Results, findings: Path) -> str:
-    """A suite for each point, and a test case for each fault: their names are the same in every campaign."""
+    """Return a suite for each point, and a test case for each fault, with the same names in every campaign."""
     suites = {row.point: [_case(results, result, findings) for result in row.results] for row in rows(results.results)}
     told = "\n".join([summary(results), *results.warnings])
     about = CaseResult("campaign", "has let something go wrong", output=told)

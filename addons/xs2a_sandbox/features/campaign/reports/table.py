@@ -27,7 +27,7 @@ class PointRow:
 
 
 def rows(results: Sequence[FaultResult]) -> list[PointRow]:
-    """In the order of the results."""
+    """Return the rows in the order of the results."""
     made: dict[str, PointRow] = {}
     for result in results:
         row = made.setdefault(result.fault.point, PointRow(result.fault.point, {}))
@@ -36,13 +36,13 @@ def rows(results: Sequence[FaultResult]) -> list[PointRow]:
 
 
 def columns(results: Sequence[FaultResult]) -> list[str]:
-    """The names of the faults, those that were tried most often first."""
+    """Return the names of the faults, the most frequent first."""
     names = [result.fault.name for result in results]
     return sorted(dict.fromkeys(names), key=lambda name: -names.count(name))
 
 
 def groups(results: Sequence[FaultResult]) -> list[list[FaultResult]]:
-    """Those with findings: of one point, and with the same findings, together."""
+    """Return the results with findings, grouped by point and findings."""
     made: dict[tuple[object, ...], list[FaultResult]] = {}
     for result in results:
         if result.findings:
@@ -51,7 +51,7 @@ def groups(results: Sequence[FaultResult]) -> list[list[FaultResult]]:
 
 
 def verdict(result: FaultResult) -> str:
-    """One word: what every report calls it."""
+    """Return the word for the result in every report."""
     return FOUND if result.findings else GOOD
 
 
@@ -65,6 +65,6 @@ def summary(results: Results) -> str:
 
 
 def exits(result: FaultResult) -> str:
-    """The exit statuses, which are no finding by themselves."""
+    """Return the exit statuses, which are not findings on their own."""
     run, after = (*result.statuses, None)[:2]
     return f"exit {run}" + ("" if after is None else f", then {after}")

@@ -12,7 +12,7 @@ _LONGEST, _MOST_ALIKE = 200, 6
 
 
 def as_text(results: Results, findings: Path) -> str:
-    """`findings` is the folder that has a file of each."""
+    """Return the text. `findings` is the folder with the findings' files."""
     return "\n".join(_lines(results, findings)) + "\n"
 
 

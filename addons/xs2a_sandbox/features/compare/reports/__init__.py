@@ -1,1 +1,1 @@
-"""A comparison as it is shown: in a terminal, and as files for programs, CI and browsers."""
+"""Reports on a comparison: in a terminal, and as files for programs, CI and browsers."""

@@ -1,4 +1,4 @@
-"""A run beside those before it, for a terminal."""
+"""Shows a run and its changes from earlier ones in a terminal."""
 
 import json
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ def _drift(drift: RecordedDrift) -> dict[str, Any]:
 
 
 def write(report: Report, changes: Changes, runs: int, console: Console) -> None:
-    """`runs`: how many there were before."""
+    """Print the changes. `runs` is the number of earlier runs."""
     console.print(Text(str(report.question), "bold"))
     by_word = {
         "new": [(drift, "") for drift in changes.new],

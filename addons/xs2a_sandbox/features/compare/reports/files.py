@@ -1,4 +1,4 @@
-"""A report as a file, in the form that its name asks for."""
+"""Writes a report in the format of the file's ending."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,12 +17,12 @@ from xs2a_sandbox.documents.report_files import as_junit as junit
 
 
 def write(file: Path, made: Report, fail_on: Severity | None) -> None:
-    """`fail_on` is for JUnit. Raises ConfigError for a file that cannot be written."""
+    """Write a report. `fail_on` is for JUnit. Raises ConfigError if the file cannot be written."""
     write_report(file, {end: partial(writer, made, fail_on) for end, writer in WRITERS.items()})
 
 
 def as_html(report: Report) -> str:
-    # Its library is heavy.
+    # Imported only when needed, because its library is slow to import.
     from xs2a_sandbox.features.compare.reports import html
 
     return html.write(report)
@@ -114,7 +114,7 @@ def _finding(finding: Finding) -> dict[str, str]:
 
 
 def as_junit(report: Report, fail_on: Severity | None) -> str:
-    """A test case for each operation and for each of its differences: their names are the same in every run."""
+    """Return a test case for each operation and for each of its differences, with the same names in every run."""
     suites: dict[str, list[CaseResult]] = {}
     for operation in report.operations:
         groups = [group for group in report.groups if group.operation == operation]
@@ -129,7 +129,7 @@ def as_junit(report: Report, fail_on: Severity | None) -> str:
 
 
 def _report_operation(report: Report, operation: str) -> CaseResult:
-    """Whether the operation could be compared at all."""
+    """Return the test case that says whether the operation could be compared."""
     exchanges = [exchange for exchange in report.exchanges if exchange.operation == operation]
     seconds = sum(exchange.bank.milliseconds for exchange in exchanges if exchange.bank) / 1000
     troubles = [
@@ -165,4 +165,4 @@ WRITERS: Mapping[str, Callable[[Report, Severity | None], str]] = {
     ".xml": as_junit,
     ".html": lambda report, _: as_html(report),
 }
-"""By the end of the file's name; the setting `report` takes these (`config/readers.py`)."""
+"""The functions by file ending. The setting `report` accepts these (`config/readers.py`)."""

@@ -1,4 +1,4 @@
-"""A report as one page that needs nothing else: no font, no picture, no network; and no script but to search in it."""
+"""A report as a single page without external fonts, images or network access; a script is only used for searching."""
 
 import hashlib
 from base64 import b64encode
@@ -16,13 +16,13 @@ from xs2a_sandbox.http.exchange import Exchange
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 _AROUND = 3
-"""Lines shown before and after one that differs."""
+"""The number of lines shown before and after one that differs."""
 _MOST_LINES = 400
 _MAX_DEPTH = 100
 
 
 class Line(NamedTuple):
-    """A line of an answer; `mark` says how severe a difference in it is, `skip` that lines are left out before it."""
+    """A line of an answer. `mark` is the severity of its difference; `skip` means that lines before it are left out."""
 
     text: str
     mark: Severity | None = None
@@ -30,7 +30,7 @@ class Line(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """The places that differ, and those of which all that is inside does."""
+    """The places that differ, and those whose whole content differs."""
 
     places: dict[Pointer, Severity]
     whole: set[Pointer]
@@ -63,7 +63,7 @@ def write(report: Report) -> str:
 
 
 def _requests(against: str, exchange: ComparedExchange) -> dict[str, list[str]]:
-    """The request by the side that it went to; once if both were sent the same."""
+    """Return the request for each side, or only once if both got the same."""
     sides = {"Bank": exchange.bank, against.capitalize(): exchange.sandbox}
     requests = {name: list(_request(entry)) for name, entry in sides.items() if entry}
     return requests if len({tuple(lines) for lines in requests.values()}) > 1 else dict(list(requests.items())[:1])
@@ -78,11 +78,11 @@ def _request(entry: Exchange) -> Iterator[str]:
 
 
 def _excerpt(exchange: ComparedExchange, entry: Exchange | None, of_bank: bool) -> list[Line]:
-    """The lines around those that differ."""
+    """Return the lines around those that differ."""
     if entry is None or not exchange.findings:
         return []
     marks = Marks({}, set())
-    for finding in reversed(exchange.findings):  # the most severe last, so that it stays
+    for finding in reversed(exchange.findings):  # the most severe last, so that it wins
         pointer = finding.bank_pointer if of_bank else finding.pointer
         if pointer is not None:
             place = tuple(map(str, pointer))
@@ -101,7 +101,7 @@ def _excerpt(exchange: ComparedExchange, entry: Exchange | None, of_bank: bool) 
 
 
 def _head(exchange: ComparedExchange, entry: Exchange) -> Iterator[tuple[str, Severity | None]]:
-    """The status, and the headers that differ."""
+    """Yield the status, and the headers that differ."""
     severities = {finding.header.lower(): finding.severity for finding in exchange.findings if finding.header}
     status = next((finding.severity for finding in exchange.findings if finding.kind == "status"), None)
     yield f"HTTP {entry.status}", status

@@ -1,4 +1,4 @@
-"""Ignore rules for values that drift, and why there is none for the rest."""
+"""Suggests ignore rules for values that always differ, and explains why there is none for the others."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from xs2a_sandbox.http import body as content
 
 _DRIFTING: frozenset[Kind] = frozenset({"value", "format", "header-changed"})
 _WITHOUT_MEANING: frozenset[Consequence] = frozenset({"other-value", "header"})
-"""Other values of what the schemas and cassettes list, such as states, currencies and error codes, have one."""
+"""Different values that schemas and cassettes list, such as states, currencies and error codes, have a meaning."""
 _ALONE: frozenset[Kind] = frozenset({"member-extra", "element-extra", "type"})
-"""Below these there is nothing at the bank to drift."""
+"""Below these, the bank has nothing that could vary."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoRule:
-    """No rule for this, because."""
+    """A difference without a rule, and the reason."""
 
     operation: str
     where: str
@@ -37,12 +37,12 @@ class _Group:
 
     @property
     def place(self) -> dict[str, str]:
-        """The place as rules name it."""
+        """The place in the form of rules."""
         return {"header": self.header} if self.header else {"path": pointer_text(self.path)}
 
 
 def suggest(report: Report) -> tuple[list[dict[str, str]], list[NoRule]]:
-    """Rules, only for scalar values that differ wherever the rule would look, so that it hides nothing but drift."""
+    """Return rules only for scalars that differ everywhere the rule applies, so that they hide nothing else."""
     groups: dict[_Group, list[tuple[ComparedExchange, Finding]]] = {}
     for exchange in report.exchanges:
         for finding in exchange.findings:
@@ -62,7 +62,7 @@ def suggest(report: Report) -> tuple[list[dict[str, str]], list[NoRule]]:
 
 
 def as_yaml(rules: Sequence[Mapping[str, str]], refusals: Sequence[NoRule]) -> str:
-    """A file for `--ignore`."""
+    """Return a file for `--ignore`."""
     reasons = [f"# no rule for {r.kind} at {r.where} ({r.operation}): {r.because}\n" for r in refusals]
     return yaml_text({"ignore": 1, "rules": rules}) + "".join(reasons)
 
@@ -103,7 +103,7 @@ def _find_refused(
 
 
 def _places(value: Any, path: Sequence[str], before: Pointer = ()) -> Iterator[Pointer]:
-    """The places of all that the path leads to."""
+    """Yield all places that the path matches."""
     if not path:
         yield before
     elif isinstance(value, Mapping):

@@ -13,7 +13,7 @@ from xs2a_sandbox.compare.reports.report import DifferenceGroup, Report, refusal
 
 _COLOURS: dict[Severity, str] = {"high": "bold red", "medium": "yellow", "low": "cyan"}
 _MOST = 20
-"""Differences that are shown, the worst first."""
+"""The most differences that are shown, the worst first."""
 
 
 def write(report: Report, console: Console) -> None:
@@ -33,7 +33,7 @@ def write(report: Report, console: Console) -> None:
 
 
 def remarks(report: Report, console: Console) -> None:
-    """Says what else there is to know: what was not compared and why, which states moved, which rules were idle."""
+    """Print further remarks: what was not compared and why, states that changed, ignore rules without effect."""
     for exchange in report.exchanges:
         if exchange.trouble:
             console.print(Text(f"{exchange.verdict}  {exchange.request}: {exchange.trouble}", "bold red"))
@@ -54,7 +54,7 @@ def remarks(report: Report, console: Console) -> None:
 
 
 def _behaviour(behaviour: BehaviourComparison, console: Console) -> None:
-    """The chains of states of both sides where one never shows the other's, and how many there are."""
+    """Print the chains of states that only one side has, and how many there are."""
     console.print(Text(f"States, then {behaviour.then}, now {behaviour.now}", "italic"))
     for difference in behaviour.differences:
         console.print(

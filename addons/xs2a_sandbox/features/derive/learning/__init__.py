@@ -1,1 +1,1 @@
-"""Learns from a recording how its bank speaks: held against a documented dialect, of which a new one is made."""
+"""Learns from a recording how its bank differs from a documented dialect, to derive a new one."""

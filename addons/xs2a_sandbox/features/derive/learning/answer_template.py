@@ -1,4 +1,4 @@
-"""Recorded answers of one operation as one template: ids, echoes and states as expressions, the rest as it was said."""
+"""Turns recorded answers of an operation into a template: ids, echoes and states as expressions, the rest literally."""
 
 import json
 import re
@@ -20,14 +20,14 @@ _CONDITIONAL = re.compile(
 _ADDRESS = re.compile(r"https?://|/\w")
 _PIECES = re.compile(r"(\{\{.*?\}\})")
 _SHORTEST = 6
-"""Characters from which a text is no word that occurs by accident."""
+"""The length from which a text is not an accidental word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An answer, and what of it has a name: `ids` are expressions by text, `echoes` expressions by place and value.
+    """An answer and its known values: `ids` are expressions by text, `echoes` are expressions by place and value.
 
-    `state` is the one that it tells, as the documented dialect calls it; `origin` is how links to the bank begin.
+    `state` is the reported state in the documented dialect's word; `origin` is the beginning of links to the bank.
     """
 
     place: str
@@ -40,9 +40,9 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """The documented dialect's own template, and the members of the handler's result where that is given whole.
+    """The documented dialect's own template, and the members of the handler's result if that is shown as a whole.
 
-    `words` are the bank's for states, by the documented ones; `things` are the documented dialect's.
+    `words` are the bank's words for documented states; `things` are those of the documented dialect.
     """
 
     body: Any
@@ -51,37 +51,37 @@ class Usual:
     things: Things = field(default_factory=Things)
 
     def find(self, name: str) -> Any:
-        """The documented template of a member that is called so, wherever it stands; None if there is none."""
+        """Return the documented template of a member with this name at any place, or None if there is none."""
         if name in self.members:
             return f"{{{{ {self.members[name]} }}}}"
         return next(_find_called(self.body, name), None)
 
     def result(self, name: str) -> str | None:
-        """The member of the handler's result that is shown under this name."""
+        """Return the member of the handler's result that is shown under this name."""
         match = _PURE.fullmatch(text) if isinstance(text := self.find(name), str) else None
         return match[1] if match else None
 
     def condition(self, name: str) -> str | None:
-        """The condition on which the documented dialect shows a member, if it depends on what the handler returns."""
+        """Return the condition for a member in the documented dialect, if it depends on the handler's result."""
         match = _CONDITIONAL.fullmatch(text) if isinstance(text := self.find(name), str) else None
         return match[1] if match else None
 
     def steps(self) -> dict[str, str]:
-        """The documented links to what can follow, which show up only where they lead on."""
+        """Return the documented links to next steps, which are only shown if the steps are possible."""
         return {name: text for _, holder in self.holders for name, text in holder.items() if _leads_on(text)}
 
     @property
     def holders(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """The members that hold links to what can follow, or to pages, and what the documented dialect has there."""
+        """The members that contain links to next steps or to pages, with their documented content."""
         return list(_find_holders(self.body, self.things.pages))
 
     @property
     def state(self) -> str | None:
-        """The expression of the state that the answer tells."""
+        """The expression for the state in the answer."""
         return next((one for name in sorted(self.things.states) if (one := self.result(name))), None)
 
     def state_word(self, name: str) -> str | None:
-        """The state in the bank's words."""
+        """Return the state in the bank's words."""
         if (own := self.result(name)) is None:
             return None
         if not self.words:
@@ -93,7 +93,7 @@ _STEP = re.compile(r"'([\w-]+)' in result\.next")
 
 
 def find_step(text: Any) -> str | None:
-    """The step to which a documented link leads, if it shows up only where that can follow."""
+    """Return the step of a documented link, if it is only shown when the step is possible."""
     found = _STEP.search(str(text))
     return found[1] if found else None
 
@@ -120,7 +120,7 @@ def _find_called(template: Any, name: str) -> Iterator[Any]:
 
 
 class Template:
-    """The template of these samples; `unknown` says which places of it could not be learned."""
+    """The template of these samples. `unknown` lists places that could not be learned."""
 
     def __init__(self, samples: Sequence[Sample], usual: Usual) -> None:
         self.unknown: list[str] = []
@@ -186,7 +186,7 @@ class Template:
         )
 
     def _sometimes(self, learned: Any, there: Sequence[Sample], lacking: Sequence[Sample], place: str) -> Any:
-        """A member that some answers have: those of some states, if it is that."""
+        """Return a member that only some answers have, with a condition on the state if that explains it."""
         if isinstance(learned, str) and (_PURE.fullmatch(learned) or _CONDITIONAL.fullmatch(learned)):
             return learned
         state, states = self._usual.state, {sample.state for sample in there}
@@ -223,7 +223,7 @@ class Template:
         return written[first]
 
     def _page(self, name: str, value: Any) -> Any:
-        """The sandbox's own page for the customer, in the shape of the bank's link."""
+        """Return the sandbox's own page for the customer, in the form of the bank's link."""
         page = self._usual.find(name)
         if isinstance(value, str) and isinstance(page, Mapping) and len(page) == 1:
             return next(iter(page.values()))
@@ -236,22 +236,25 @@ class Template:
 
 
 def last_members(place: str) -> str:
-    """The last two members of a place: an echo has the same."""
+    """Return the last two members of a place, which an echo has in common with its source."""
     return "/".join(place.split("/")[-2:])
 
 
 def _is_echo(values: Sequence[tuple[Sample, Any]], place: str) -> bool:
-    """Tells if each was in the request at such a place: a documented member of this name may be another's."""
+    """Return whether all values were in the request at such a place.
+
+    A documented member of this name may mean something else.
+    """
     return all((last_members(place), write_exactly(value)) in sample.echoes for sample, value in values)
 
 
 def learn_text(text: str, sample: Sample) -> str:
-    """The text with expressions in place of what has a name."""
+    """Return the text with expressions for known values."""
     return str(_write(sample, text, ""))
 
 
 def _is_link(value: Any) -> bool:
-    """Tells if it is the address of something, or an object of addresses: what it is called says where they lead."""
+    """Return whether it is an address, or an object of addresses whose names say where they lead."""
     if isinstance(value, dict):
         return bool(value) and all(map(_is_link, value.values()))
     return isinstance(value, str) and _ADDRESS.match(value) is not None
@@ -280,7 +283,7 @@ def _piece(piece: str, ids: Mapping[str, str], is_link: bool) -> str:
 
 
 def _expression(template: Any) -> str:
-    """The template as it is written inside of an expression."""
+    """Return the template as a part of an expression."""
     if isinstance(template, Mapping):
         return "{" + ", ".join(f"{_quote(name)}: {_expression(member)}" for name, member in template.items()) + "}"
     if isinstance(template, list):

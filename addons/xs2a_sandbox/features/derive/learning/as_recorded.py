@@ -1,4 +1,4 @@
-"""Rules that answer as it was recorded, where no handler can say it, and while the consent is valid."""
+"""Makes rules that answer as recorded while the consent is valid, for answers that no handler can give."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -25,7 +25,7 @@ class RecordedRule:
 
 
 def as_recorded(exchanges: Sequence[RecognisedExchange], consents: Collection[str]) -> Iterator[RecordedRule]:
-    """`consents` are the ids of those that came about in the recording: any other that is valid will do as well."""
+    """Yield rules. `consents` are the ids of consents created in the recording; other valid consents work as well."""
     routes = Routes(None)
     groups: defaultdict[str, list[tuple[RecognisedExchange, dict[str, Any], dict[str, str], str]]] = defaultdict(list)
     telling = telling_headers(exchanges[0].interface if exchanges else None)
@@ -65,7 +65,7 @@ def as_recorded(exchanges: Sequence[RecognisedExchange], consents: Collection[st
             id = next(id for n in range(1, len(exchanges) + 2) if (id := f"recorded-{name}-{n}") not in ids)
             ids.add(id)
             if first.operation:
-                del made["require"]  # what the operation asks of a request it still does
+                del made["require"]  # the operation still requires the same of a request
             if opened_by:
                 made["match"]["when"] = f"state.consents[{opened_by}].status == 'authorised'"
             doc = f"Recorded {first.entry.time:%Y-%m-%d}: as it was answered, whatever has happened since."
@@ -74,14 +74,14 @@ def as_recorded(exchanges: Sequence[RecognisedExchange], consents: Collection[st
 
 
 def _find_guard(exchange: RecognisedExchange, consents: Collection[str]) -> InputPlace | None:
-    """The place of the request that names one of these consents, which opens what the request is about."""
+    """Return the place in the request with one of these consents, which gives access to the request's subject."""
     if exchange.does and "consent" in exchange.does.about:
         return None
     return next((place for place, id in name_sent(exchange, "consent") if id in consents), None)
 
 
 def _without(place: InputPlace | None, request: RecordedRequest) -> RecordedRequest:
-    """The request as if nothing stood there."""
+    """Return the request without the value at this place."""
     if place is None:
         return request
     return replace(request, places={part: values for part, values in request.places.items() if part != place.part})

@@ -1,4 +1,4 @@
-"""An operation that makes consents or payments of requests that its handler refuses, and the recorded bank took."""
+"""Replaces a handler that rejects requests which the recorded bank accepted: effects create the consent or payment."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,14 +9,14 @@ from xs2a_sandbox.cassette.evaluation.expressions import find_alternatives
 from xs2a_sandbox.features.derive.learning.recognised_exchange import RecognisedExchange
 
 MAKES = {"consents.create": "consent", "payments.initiate": "payment"}
-"""By the handler that makes them, the families that effects can make."""
+"""The families that effects can create, by the handler that creates them."""
 
 _BEGUN = re.compile(r"\bresult\.(?:authorisation\.(\w+)|(approach|next))\b")
 _WHOLE = re.compile(r"\{\{ ((?:(?!\}\}).)*) \}\}")
 _STATUS = re.compile(r"\bresult\.status\b")
 _BEGINNINGS = {"consent": "awaiting", "payment": "RCVD"}
 _NEEDED = {"consent": "sent", "payment": "debtor"}
-"""The input that a request must have for what it makes, by family."""
+"""The input that a request must have, by family."""
 
 
 def by_effects(
@@ -25,9 +25,9 @@ def by_effects(
     exchanges: Sequence[RecognisedExchange],
     ids: str | None,
 ) -> dict[str, Any]:
-    """The change of the operation, with effects in place of its handler; `learned` is what else is otherwise in it.
+    """Return the change of the operation, with effects replacing its handler. `learned` are its other changes.
 
-    `ids` is the form of what is made, None for UUIDs.
+    `ids` is the form of the created ids, or None for UUIDs.
     """
     family = MAKES[operation.behaviour.handler or ""]
     written = operation.origin.written
@@ -57,7 +57,7 @@ def by_effects(
 
 
 def _find_required(exchanges: Sequence[RecognisedExchange], operation: Operation, needed: str) -> dict[str, Any]:
-    """The places of inputs that all requests have something in."""
+    """Return the places of inputs that all requests contain."""
     required: dict[str, Any] = {}
     for name in ("once", needed):
         source = operation.behaviour.inputs.get(name)
@@ -75,7 +75,7 @@ def _consent(exchanges: Sequence[RecognisedExchange], inputs: Mapping[str, Any])
     until = f"{wished} or today(90)"
     days = [(str(exchange.take("valid_until") or "9"), f"{exchange.entry.time:%Y-%m-%d}") for exchange in exchanges]
     if any(day < today for day, today in days):
-        until = f"{wished} if {wished} >= today() else today(90)"  # the bank takes a day that is over
+        until = f"{wished} if {wished} >= today() else today(90)"  # the bank accepts a day in the past
     return {
         "status": "awaiting",
         "accounts": {**_ACCOUNTS, "when": f"not let.ibans or {_IS_NAMED}"},
@@ -89,30 +89,30 @@ def _consent(exchanges: Sequence[RecognisedExchange], inputs: Mapping[str, Any])
 
 _IS_NAMED = "entry in let.ibans or state.accounts[entry].iban in let.ibans"
 _ACCOUNTS = {"each": "{{ state.accounts | list }}", "when": _IS_NAMED, "give": "{{ entry }}"}
-"""The ids of the accounts that are named by their IBANs, which may be their ids."""
+"""The ids of accounts that are named by IBAN. An id may be an IBAN itself."""
 
 
 def _lets(family: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The IBANs that the request names, and of a payment who pays."""
+    """Return values for the IBANs in the request and, for a payment, the debtor."""
     if family == "payment":
         return {"debtor": inputs["debtor"], "ibans": ["{{ let.debtor.iban }}"], "payers": _ACCOUNTS}
     access = inputs.get("access")
     written = [str(entry.get("accounts")) for entry in access] if isinstance(access, list) else []
-    # What is no place in the request is a word: for all accounts, or for those that are chosen.
+    # A text that is not a place in the request is a word: for all accounts, or for those that are chosen.
     named = [_expression(one) for one in written if find_alternatives(one)]
     ibans = " + ".join(f"(({one} or []) | map(attribute='iban') | list)" for one in named) or "[]"
     return {"ibans": f"{{{{ {ibans} }}}}"}
 
 
 def _expression(written: Any) -> str:
-    """What an input is written as, within an expression."""
+    """Return an input as a part of an expression."""
     if isinstance(written, str) and (whole := _WHOLE.fullmatch(written)):
         return whole[1]
     return "none" if written is None else repr(written)
 
 
 def _payment(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of a payment that are inputs of its handler, where the dialect has them."""
+    """Return the members of a payment that are inputs of its handler in the dialect."""
     document = {name: inputs[name] for name in _OF_PAYMENTS if name in inputs}
     parts = document.get("parts")
     amount = parts[0]["amount"] if isinstance(parts, list) else None
@@ -124,7 +124,7 @@ _OF_PAYMENTS = "kind service product parts execute_on schedule instant sent".spl
 
 
 def _rename(value: Any, family: str, names: Mapping[str, str], lets: tuple[str, ...]) -> Any:
-    """The answer with what effects have made in place of a handler's result; what can follow is not known here."""
+    """Return the answer with effects' values instead of a handler's result. Next steps are unknown, and left out."""
     if isinstance(value, dict):
         members = {key: _rename(member, family, names, lets) for key, member in value.items()}
         return {key: member for key, member in members.items() if not _lacks(member, lets)}
@@ -139,7 +139,7 @@ def _rename(value: Any, family: str, names: Mapping[str, str], lets: tuple[str, 
 
 
 def _names(inputs: Mapping[str, Any]) -> dict[str, str]:
-    """What stands for members of a handler's result."""
+    """Return the replacements for members of a handler's result."""
     return {
         "result.authorisation.self": "(let.self ~ '/authorisations/' ~ let.authorisation.id)",
         "result.id": "let.id",

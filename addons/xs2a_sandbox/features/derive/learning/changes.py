@@ -1,4 +1,4 @@
-"""Changes of the operations of a documented dialect, with which they answer as the recorded bank."""
+"""Changes operations of a documented dialect so that they answer like the recorded bank."""
 
 import re
 from collections import Counter, defaultdict
@@ -25,17 +25,17 @@ from xs2a_sandbox.http.origin import Origin
 from xs2a_sandbox.http.target import split_target
 
 DATA = frozenset({"account", "balance", "entry"})
-"""Things that are data of the bank, not of requests: answers that read them keep the documented shape."""
+"""Things that are the bank's data, not from requests. Answers that contain them keep the documented shape."""
 _WHOLE = re.compile(r"\{\{ (result(?:\.\w+)*) \}\}")
 _KEPT = "sent"
-"""The member of a payment in the state that is what came."""
+"""The member of a stored payment with the original request."""
 _ROOTS = {"where": "path", "query": "query", "headers": "headers", "body": "body"}
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(slots=True)
 class OperationChange:
-    """A change of an operation, with the exchanges that show it, and what of them could not be learned."""
+    """A change of an operation, with the exchanges that show it, and what could not be learned from them."""
 
     value: dict[str, Any] = field(default_factory=dict)
     places: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ def change(
     schemas: Schemas,
     shapes: Mapping[str, Any] = {},
 ) -> OperationChange:
-    """`exchanges` are those of the operation, `makers` those that made ids, by the id; `shapes` are the dialect's."""
+    """Return the change of an operation by its `exchanges`; `makers` created ids, by id; `shapes` are the dialect's."""
     made = OperationChange(places=[exchange.place for exchange in exchanges])
     succeeded = [exchange for exchange in exchanges if exchange.succeeded]
     paths = Counter(exchange.path for exchange in exchanges)
@@ -70,7 +70,7 @@ def change(
 
 
 def _products(operation: Operation, exchanges: Sequence[RecognisedExchange]) -> Any:
-    """The path parameters with the products that the documented dialect does not have; {} if there is none."""
+    """Return the path parameters with products that the documented dialect does not have, or {} if there are none."""
     if (name := product_parameter(operation)) is None:
         return {}
     written = deepcopy(operation.origin.written.get("where", {}))
@@ -93,7 +93,7 @@ def _products(operation: Operation, exchanges: Sequence[RecognisedExchange]) -> 
 
 
 def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], schemas: Schemas) -> Any:
-    """The requirements without what answered requests did not meet; {} if they meet all."""
+    """Return the requirements without those that answered requests did not meet, or {} if they met all."""
     written = deepcopy(operation.origin.written.get("require", {}))
     steps = written if isinstance(written, list) else [written]
     lifted = False
@@ -106,7 +106,7 @@ def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], sche
                 spec[part][key] = None
                 lifted = True
             elif part == "headers":
-                spec[part] = {**spec.get(part, {}), name: _WHATEVER}  # every request must bring it
+                spec[part] = {**spec.get(part, {}), name: _WHATEVER}  # all requests must have it
                 lifted = True
         if step.that and not all(step.that(exchange.sent.input_scope()) for exchange in exchanges):
             spec["that"] = None
@@ -118,7 +118,7 @@ def _require(operation: Operation, exchanges: Sequence[RecognisedExchange], sche
     if not lifted:
         return {}
     if isinstance(written, list):
-        # A list is given whole, so that what is lifted just goes.
+        # Lists are replaced as a whole, so that removed requirements disappear.
         bare = [{key: _without_nulls(value) for key, value in spec.items() if value is not None} for spec in written]
         return [spec for spec in bare if spec.keys() - {"error", "values"}] or [{}]
     return {key: value for key, value in written.items() if value is None or _is_lifted(value)}
@@ -200,7 +200,7 @@ def _of_data(
     operation: Operation,
     unknown: list[str],
 ) -> list[dict[str, Any]]:
-    """The documented shape of a bank's data, with its habit of nulls."""
+    """Return the documented shape of a bank's data, adapted to how the bank shows nulls."""
     if any(_shows_null(exchange.answer) for group in by_status.values() for exchange in group):
         if not any(spec.get("nulls") == "fill" for spec in usual):
             unknown.append(f"{operation.id} shows members that are null; which ones it always shows is not known")
@@ -242,7 +242,7 @@ def _answer(
 
 
 def _members(body: Any, returns: Mapping[str, Any]) -> dict[str, str]:
-    """The members of the handler's result by name, where it is given as a whole."""
+    """Return the members of the handler's result by name, if it is shown as a whole."""
     whole = _WHOLE.fullmatch(body) if isinstance(body, str) else None
     if whole is None:
         return {}
@@ -276,7 +276,7 @@ def _sample(
 
 
 def name_sent(exchange: RecognisedExchange, *inputs: str) -> Iterator[tuple[InputPlace, str]]:
-    """The texts that the request has in the places of these inputs."""
+    """Yield the texts that the request has at the places of these inputs."""
     for input in inputs:
         source = exchange.source(input)
         for alternative in source.alternatives if source else ():
@@ -298,7 +298,10 @@ def _origin(exchange: RecognisedExchange) -> str:
 def _echoes(
     value: Any, expression: str, own: Collection[str], place: str = ""
 ) -> Iterator[tuple[tuple[str, str], str]]:
-    """By place, and anywhere, what was sent; but for `own`, the members that the bank gives its ids and states."""
+    """Yield what was sent, by place and independently of it.
+
+    `own` are the members with the bank's ids and states, which are left out.
+    """
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _echoes(inner, expression + _step(key), own, f"{place}/{key}")
@@ -321,7 +324,7 @@ def _quote(name: Any) -> str:
 def _headers(
     usual: Mapping[str, Any], exchanges: Sequence[RecognisedExchange], samples: Sequence[Sample]
 ) -> dict[str, Any]:
-    """The headers that all of the answers have, with the same text or the same names in it."""
+    """Return the headers that all answers have, with the same text or the same ids in it."""
     kept = [write_answer(exchange.entry, {}).get("headers", {}) for exchange in exchanges]
     documented = {name.lower(): text for name, text in usual.items()}
     headers = {}

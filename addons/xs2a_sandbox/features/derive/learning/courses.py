@@ -1,5 +1,6 @@
-"""The states that a bank's things went through, counted by the operations that told them, and what its words mean in a
-documented state machine.
+"""The states that a bank's things went through, and their meaning in a documented state machine.
+
+The states are counted by the operations that reported them.
 """
 
 from collections import Counter, defaultdict
@@ -14,13 +15,16 @@ from xs2a_sandbox.http.body import Content
 type Arrows = Collection[tuple[str, str]]
 
 _SETTLED = "AC"
-"""Begins the words of ISO 20022 for payments that go on."""
+"""The beginning of ISO 20022's words for payments that proceed."""
 _EXECUTES = "ACSP"
 _NOTHING = "none"
 
 
 class StateReport(NamedTuple):
-    """A word for the state of a thing, and who told it; `deleted` says that the thing had been deleted before."""
+    """A word for the state of a thing, and where it was reported.
+
+    `deleted` means that the thing had been deleted before.
+    """
 
     word: str
     operation: str
@@ -30,9 +34,9 @@ class StateReport(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StateSequences:
-    """`lives` are the words told of each thing, in their order; `meanings` the documented states that they stand for.
+    """`lives` are the words reported for each thing, in order; `meanings` are the corresponding documented states.
 
-    `after_delete` are words that are told of what has been deleted, and where.
+    `after_delete` are words reported for deleted things, and where.
     """
 
     lives: Mapping[tuple[Thing, str], Sequence[StateReport]]
@@ -44,7 +48,7 @@ class StateSequences:
         return self.meanings.get((thing, word), word)
 
     def words(self, operation: str) -> dict[str, str]:
-        """The bank's words by the documented states, where this operation tells them otherwise."""
+        """Return the bank's words by documented state, if this operation reports other words."""
         counted: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for (thing, _), tellings in self.lives.items():
             for telling in tellings:
@@ -54,7 +58,7 @@ class StateSequences:
         return {state: word for state, word in most.items() if word != state}
 
     def find_last(self, thing: Thing) -> dict[str, list[str]]:
-        """The words that the last telling of such things was, each with the places; of those that have moved."""
+        """Return the last reported words of things whose state changed, with their places."""
         words: dict[str, list[str]] = {}
         for (other, _), tellings in self.lives.items():
             if other == thing and len({telling.word for telling in tellings}) > 1:
@@ -68,7 +72,7 @@ class StateSequences:
 
     @property
     def transitions(self) -> Counter[tuple[Thing, str, str, str]]:
-        """Counts the moves from one word to another, by the operation that told them."""
+        """The number of changes from one word to another, by the operation that reported them."""
         counted: Counter[tuple[Thing, str, str, str]] = Counter()
         for (thing, _), tellings in self.lives.items():
             before = _NOTHING
@@ -82,7 +86,7 @@ class StateSequences:
 def courses(
     exchanges: Iterable[RecognisedExchange], arrows: Mapping[Thing, Arrows], beginnings: Mapping[Thing, str]
 ) -> StateSequences:
-    """`arrows` are the documented machines', and `beginnings` the states that everything of a kind begins in."""
+    """Return the sequences. `arrows` are those of the documented machines, `beginnings` the initial states."""
     lives: dict[tuple[Thing, str], list[StateReport]] = {}
     deleted: set[tuple[Thing, str]] = set()
     for exchange in exchanges:
@@ -114,7 +118,7 @@ def courses(
 
 
 def _states(words: Sequence[StateReport], arrows: Arrows, beginning: str | None) -> list[str | None]:
-    """The documented state behind each word: the same word if it can be come to, else what lies on the way."""
+    """Return the documented state for each word: the same word if it is reachable, or a state on the way."""
     states: list[str | None] = []
     now = _NOTHING
     for position, telling in enumerate(words):
@@ -137,14 +141,14 @@ def _state(word: str, now: str, later: Sequence[str], arrows: Arrows, beginning:
     ahead = find_reachable(now, arrows)
     settled = [word for word in ahead if word.startswith(_SETTLED)]
     if any(word in ahead or (settled and word.startswith(_SETTLED)) for word in later):
-        return now  # one more word on the way to where the documented states lead as well
+        return now  # another word on the way to states that are reachable in the documented machine as well
     if word.startswith(_SETTLED) and (settled or now.startswith(_SETTLED)):
         return _EXECUTES if _EXECUTES in settled else now
     return None
 
 
 def find_reachable(state: str, arrows: Arrows) -> set[str]:
-    """All states that lie ahead."""
+    """Return all states that can still be reached."""
     ahead: set[str] = set()
     near = {state}
     while near:

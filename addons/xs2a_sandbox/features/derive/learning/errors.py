@@ -1,4 +1,4 @@
-"""How a bank says that something is wrong: its errors by the documented names, and the shape that all of them have."""
+"""Learns a bank's errors by their documented names, and the form that all of them share."""
 
 import re
 from collections import Counter, defaultdict
@@ -21,7 +21,7 @@ _ID = "{{ id }}"
 
 @dataclass(frozen=True, slots=True)
 class ErrorSample:
-    """The code, text and path of an error, wherever its body has them: the first of each."""
+    """The code, text and path of an error, from wherever its body has them: the first of each."""
 
     code: str | None
     text: str | None
@@ -31,8 +31,9 @@ class ErrorSample:
 
 @dataclass(slots=True)
 class LearnedErrors:
-    """`errors` by name, each with the places that show it; `every` is the body of all of them, None if it is the
-    documented one.
+    """`errors` by name, each with its evidence.
+
+    `every` is the body of all of them, or None if it is the documented one.
     """
 
     errors: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
@@ -44,7 +45,7 @@ class LearnedErrors:
 def learn_errors(
     raised: Sequence[tuple[str, RecognisedExchange]], documented: Mapping[str, ErrorAnswer], every_body: Any
 ) -> LearnedErrors:
-    """`raised` are errors by the documented names, with the exchanges in which the bank has answered them."""
+    """Learn the errors. `raised` are documented names of errors, with the exchanges in which the bank answered them."""
     learned = LearnedErrors()
     readable = [(name, error, error_words(error.answer)) for name, error in raised if isinstance(error.answer, dict)]
     own_text = _find_text(every_body)
@@ -81,7 +82,7 @@ def learn_errors(
 
 
 def error_words(body: Any) -> ErrorSample:
-    """What it says itself or, where it says nothing, the first of what it lists."""
+    """Return the code, text and path in a body, or in the first entry of a list in it."""
     if not isinstance(body, dict):
         return ErrorSample(None, None, None, False)
     code = next((body[name] for name in _CODES if isinstance(body.get(name), str)), None)
@@ -112,7 +113,7 @@ def _every(readable: Sequence[tuple[str, RecognisedExchange, ErrorSample]], unkn
 
 
 def _place(value: Any, names: Mapping[str, str | None], place: str = "") -> Iterator[dict[tuple[str, str], str]]:
-    """The places that say code, text and path by their names, whatever is said there."""
+    """Yield the places of code, text and path, by the names of members."""
     keys = {"code": _CODES, "text": _TEXTS, "path": ("path",)}
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, member in inner:
@@ -126,7 +127,7 @@ def _place(value: Any, names: Mapping[str, str | None], place: str = "") -> Iter
 
 
 def _with_path(value: Any) -> Any:
-    """A path that is not null in some answers alone is what the error has."""
+    """Use the error's path for each path that is not null in some answers."""
     if isinstance(value, dict):
         return {
             key: "{{ error.path }}" if key.removesuffix("?") == "path" and member is not None else _with_path(member)
@@ -136,7 +137,7 @@ def _with_path(value: Any) -> Any:
 
 
 def _is_like(body: Any, template: Any) -> bool:
-    """Tells if the template could have said the body, whatever its expressions are."""
+    """Return whether the template could produce the body with some values."""
     if isinstance(template, str) and "{{" in template:
         return body is None or isinstance(body, str | int)
     if isinstance(template, dict):
@@ -151,7 +152,7 @@ def _is_like(body: Any, template: Any) -> bool:
 
 
 def _find_text(template: Any) -> str:
-    """The documented way of saying a text, with what stands around it."""
+    """Return the documented template of a text, with its surroundings."""
     if isinstance(template, str):
         return template if "error.text" in template else ""
     inner = template.values() if isinstance(template, dict) else template if isinstance(template, list) else ()
@@ -159,7 +160,7 @@ def _find_text(template: Any) -> str:
 
 
 def _in(written: str, text: str) -> tuple[str | None, str] | None:
-    """The message number, if it has one, and the text itself, out of what the bank has said in the documented way."""
+    """Split a text in the documented form into the message number, if it has one, and the text itself."""
     pattern, names = "", []
     for number, piece in enumerate(_EXPRESSION.split(written)):
         pattern += f"(?P<{piece}>.+?)" if number % 2 else re.escape(piece)
@@ -179,7 +180,7 @@ def _with_id(text: str, exchange: RecognisedExchange, documented: ErrorAnswer) -
 
 
 def _by_operation(values: Sequence[tuple[RecognisedExchange, Any]]) -> Any:
-    """One value, or those by operation with the most frequent for all others."""
+    """Return a single value, or values by operation with the most frequent one as the default."""
     (default, _), *others = Counter(value for _, value in values).most_common()
     if not others:
         return default

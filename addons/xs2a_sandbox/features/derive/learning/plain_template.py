@@ -1,4 +1,4 @@
-"""Templates with what their shapes say in place of the shapes, as a learner compares them with answers."""
+"""Expands the shapes in templates, so that they can be compared with answers."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _EXPRESSION = re.compile(r"(\{\{.*?\}\})", re.DOTALL)
 
 
 def expand(template: Any, shapes: Mapping[str, Any]) -> Any:
-    """The template without `merge` where all parts are mappings, and without the shapes that are put together for it.
+    """Return the template without `merge` of mappings, and with shapes expanded that are composed for it.
 
     The shape of a thing that the handler returns stays.
     """

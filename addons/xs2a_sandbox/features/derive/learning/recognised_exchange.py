@@ -1,4 +1,4 @@
-"""Which operation of a documented dialect each recorded request is, wherever the bank has it, and who made which id."""
+"""Recognises the operation of each recorded request in a documented dialect, and which exchange created which id."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +18,10 @@ from xs2a_sandbox.http.target import split_target
 
 @dataclass(frozen=True, slots=True)
 class RecognisedExchange:
-    """A recorded exchange with its `place` in the tape. `path` is that of the operation, as the bank has it, and
-    `parameters` are its values; the bodies are None where they are no JSON. `interface` is the dialect that it is held
-    against.
+    """A recorded exchange with its `place` in the tape.
+
+    `path` is that of the operation at the bank, and `parameters` are its values; the bodies are None if they are not
+    JSON. `interface` is the dialect with which it is compared.
     """
 
     interface: Interface
@@ -46,7 +47,7 @@ class RecognisedExchange:
 
     @property
     def reads(self) -> bool:
-        """True if it changes nothing; where no operation is found HTTP knows."""
+        """Whether it changes nothing. Without an operation, the HTTP method decides."""
         return self.operation.reads if self.operation else self.entry.method in SAFE_METHODS
 
     @property
@@ -58,28 +59,28 @@ class RecognisedExchange:
         return Asked(self.interface.things, Lookup((), dict(self.parameters), self.operation, ()), self.sent)
 
     def ids(self, thing: str) -> set[str]:
-        """The ids by which the request names such a thing."""
+        """Return the ids by which the request names such a thing."""
         return set(self.interface.things[thing].ids(self.sent))
 
     def id_about(self, thing: str) -> str:
-        """The id of such a thing that it is about; empty if it is about none."""
+        """Return the id of such a thing if it is the request's subject, or an empty text."""
         return next(self.interface.things.ids_about(self.asked.lookup, self.sent, thing), "")
 
     def source(self, input: str) -> Source | None:
         return find_source(self.interface, self.operation, input)
 
     def take(self, input: str) -> Any:
-        """What a handler would take of the request under that name; None where it does not have it."""
+        """Return the value of a handler's input, or None if the request does not have it."""
         return self.sent.take(self.source(input))
 
     def state(self, thing: str) -> str | None:
-        """The state that the answer tells of such a thing, as the domain calls it."""
+        """Return the state of such a thing in the answer, as the domain's state."""
         word = self.interface.things[thing].state_in(self.answer)
         return self.interface.states.state(thing, word) if word else None
 
     @property
     def made(self) -> dict[str, str]:
-        """The ids that its answer gives out, by thing."""
+        """The ids that the answer assigns, by thing."""
         creates = self.does.verb == "create" if self.does else not self.reads
         if not self.succeeded or not creates:
             return {}

@@ -1,4 +1,4 @@
-"""Answers every HTTP client of a process, each library where it opens its connections."""
+"""Answers all HTTP clients in a process; each library is hooked where it opens connections."""
 
 from xs2a_sandbox.features.pytest.intercept.interception import Interception
 

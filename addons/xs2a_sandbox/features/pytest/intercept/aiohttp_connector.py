@@ -1,4 +1,4 @@
-"""aiohttp, whose sessions get their connections of a connector."""
+"""Hooks aiohttp, whose sessions get their connections from a connector."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""http.client, which urllib, urllib3 and requests are made on."""
+"""Hooks http.client, on which urllib, urllib3 and requests are based."""
 
 import http.client
 import socket
@@ -15,7 +15,7 @@ from xs2a_sandbox.http.origin import PORTS, Origin
 
 
 class ClientEnd(socket.socket):
-    """The client's end of a line. Once it is `late`, reading ends as it does after a time limit."""
+    """The client's end of a line. Once it is `late`, reading fails as after a timeout."""
 
     late = False
 
@@ -65,7 +65,8 @@ def _connect(original: Callable[[Any], None], find: Find) -> Callable[[Any], Non
         (self.sock,) = ends
         timeout = self.timeout
         self.sock.settimeout(timeout if isinstance(timeout, int | float) or timeout is None else None)
-        # Of urllib3: nobody warns of a connection without TLS, and an error is the bank's, not its proxy's.
+        # For urllib3: avoids its warning about a connection without TLS, and its blame of a proxy for errors of the
+        # bank.
         self.is_verified = self._has_connected_to_proxy = True
 
     return connect
@@ -73,13 +74,14 @@ def _connect(original: Callable[[Any], None], find: Find) -> Callable[[Any], Non
 
 def _putrequest(original: Callable[..., None], find: Find) -> Callable[..., None]:
     def putrequest(self: Any, method: str, url: str, *more: Any, **options: Any) -> None:
-        # To a proxy a request says whom it is for.
+        # A request to a proxy contains the host.
         self._xs2a_host = urlsplit(url).hostname if "://" in url.partition("?")[0] else None
         connection = self.sock
         if isinstance(connection, socket.socket) and connection.family in (socket.AF_INET, socket.AF_INET6):
             is_ours = isinstance(connection, ClientEnd)
             if is_ours != (find(_bank(self)) is not None):
-                # Kept alive from before the interception, or from within it. urllib3's own close forgets the request.
+                # Kept alive from before the interception, or from within it. urllib3's own close would forget the
+                # request.
                 http.client.HTTPConnection.close(self)
         _take(self, find)
         original(self, method, url, *more, **options)
@@ -96,7 +98,7 @@ def _validate(original: Callable[[Any, Any], None], find: Find) -> Callable[[Any
 
 
 def _take(connection: Any, find: Find) -> None:
-    """Lets a connection of a class of its own be answered, also where that connects by itself."""
+    """Hook a connection whose class has its own `connect`."""
     own: Callable[[Any], None] = type(connection).connect
     if find(_bank(connection)) is None or "connect" in vars(connection) or own.__module__ == __name__:
         return
@@ -113,6 +115,6 @@ def _take(connection: Any, find: Find) -> None:
 
 
 def _bank(connection: Any) -> str | None:
-    """The host that is meant, whatever proxy leads to it."""
+    """Return the target host, whatever the proxy is."""
     host: str | None = getattr(connection, "_xs2a_host", None) or connection._tunnel_host or connection.host
     return host

@@ -1,4 +1,4 @@
-"""httpcore, over whose pools of connections httpx sends all, and some that use it themselves."""
+"""Hooks httpcore, whose connection pools httpx and some other clients use."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def hook(find: Find) -> Iterator[None]:
     try:
         import httpcore
-        import httpx  # the answers are made with it
+        import httpx  # answers are built with it
     except ImportError:
         yield
         return
@@ -89,7 +89,7 @@ def _response(response: "httpx.Response") -> "httpcore.Response":
 
 @contextmanager
 def _as_of_httpcore() -> Iterator[None]:
-    """Raises what goes wrong as httpcore calls it, which is as httpx does."""
+    """Convert httpx's exceptions to httpcore's of the same names."""
     import httpcore
     import httpx
 

@@ -1,4 +1,4 @@
-"""The bank that answers the HTTP clients of this process, and the time in which it does."""
+"""The bank that answers the HTTP clients in this process, and for how long."""
 
 import errno
 from contextlib import ExitStack
@@ -13,16 +13,16 @@ from xs2a_sandbox.http.origin import is_local
 
 _lock = RLock()
 _begun: "list[Interception]" = []
-"""The last one answers."""
+"""The active interceptions. The last one answers."""
 
 _hooks = ExitStack()
 
 
 class Interception:
-    """Answers every host but this machine while its `with` lasts.
+    """Answers every host except for this machine, within its `with`.
 
-    http.client, and with it urllib, urllib3 and requests, httpcore and with it httpx, and aiohttp are answered. What
-    else connects to a port of the web at another host is refused, and listed in `refused`.
+    It answers http.client, and so urllib, urllib3 and requests; httpcore, and so httpx; and aiohttp. Other connections
+    to web ports of other hosts are refused, and listed in `refused`.
     """
 
     def __init__(self, answer: Application, tell: RefusalHandler, loop: LoopThread) -> None:
@@ -48,11 +48,11 @@ class Interception:
 
     @property
     def lines(self) -> Lines | None:
-        """None for the thread in which the sandbox itself works."""
+        """The lines, or None in the thread of the sandbox itself."""
         return None if self._loop.is_current() else self._lines
 
     def refuse(self, host: str, port: int) -> None:
-        """Raises ConnectionRefusedError."""
+        """Refuse a connection. Raises ConnectionRefusedError."""
         if self._loop.is_current():
             return
         self.refused.append(f"{host}:{port}")

@@ -1,4 +1,4 @@
-"""Connections to a bank in this process, each over a real socket, so that it breaks where the bank breaks it."""
+"""Connections to a bank in this process, over real sockets, so that faults of the connection work."""
 
 import asyncio
 import socket
@@ -18,19 +18,19 @@ from xs2a_sandbox.http import Headers, Request, Response
 from xs2a_sandbox.http.origin import Origin, host_and_port
 
 type Find = Callable[[str | None], Lines | None]
-"""Finds who answers a host; None where it is to be asked itself."""
+"""Returns what answers a host, or None for a host that is not intercepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The client at the other end: for how many seconds it waits, and how it is told that they are over."""
+    """The client of a connection: how many seconds it waits, and how it is told that they are over."""
 
     patience: Callable[[], float | None]
     give_up: Callable[[], None]
 
 
 class Lines:
-    """Connections that are open from `open` to `close`; threads may share it."""
+    """Connections, each from `open` to its close. Threads may share it."""
 
     def __init__(self, answer: Application, tell: RefusalHandler, loop: LoopThread) -> None:
         self._answer = answer
@@ -41,13 +41,13 @@ class Lines:
 
     @property
     def transport(self) -> Any:
-        """A transport of httpx, which needs no line."""
+        """A transport of httpx, which needs no connection."""
         from xs2a_sandbox.features.pytest.httpx_transport import HttpxTransport
 
         return HttpxTransport(self._answer, self._loop)
 
     def open(self, origin: Origin, caller: Caller) -> socket.socket:
-        """The client's end of a new connection."""
+        """Return the client's end of a new connection."""
         near, far = _pair()
         self._loop.run(self._serve(far, origin, caller))
         return near
@@ -93,7 +93,7 @@ class _BankEnd(HttpConnection):
         parsed = httptools.parse_url(url)
         target = (parsed.path or b"/") + (b"?" + parsed.query if parsed.query else b"")
         host, port = host_and_port("", headers)
-        # A client that uses a proxy names its bank in the request alone.
+        # A client that uses a proxy names its bank only in the request.
         scheme = self._origin.scheme if parsed.schema is None else parsed.schema.decode("ascii")
         return RequestTarget(target.decode("ascii"), host or self._origin.host, port, scheme)
 
@@ -103,12 +103,12 @@ class _BankEnd(HttpConnection):
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:
-    """Both ends of a connection over TCP, as others cannot be reset."""
+    """Return both ends of a TCP connection; other sockets cannot be reset."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         near = socket.create_connection(listening.getsockname())
         far, address = listening.accept()
         while address != near.getsockname():
-            far.close()  # somebody else was quicker
+            far.close()  # another process was quicker
             far, address = listening.accept()
     far.setblocking(False)
     return near, far

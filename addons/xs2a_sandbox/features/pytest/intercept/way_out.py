@@ -1,4 +1,4 @@
-"""Refuses sockets that would take HTTP out of the process, for clients that no other module here hooks."""
+"""Refuses connections for HTTP out of the process, for clients that no other module here hooks."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -8,19 +8,19 @@ from typing import Any
 from unittest.mock import patch
 
 WEB_PORTS = frozenset({80, 443, 3128, 8000, 8008, 8080, 8443, 8888})
-"""The ports where HTTP is spoken; a database has others."""
+"""The usual ports of HTTP. Databases use others."""
 
 
 _is_closed = ContextVar("is_closed", default=False)
 
 
 class Closed(BaseException):
-    """Nobody is to connect here. No error of a connection, so that no client takes it for one and tries again."""
+    """Raised for a forbidden connection. Not a connection error, so that no client catches it and tries again."""
 
 
 @contextmanager
 def closed(*, but: bool = False) -> Iterator[None]:
-    """Lets this thread or task make no connection, `but` those within. Raises Closed where it would."""
+    """Forbid connections in this thread or task; `but` allows them within. Forbidden ones raise Closed."""
     before = _is_closed.set(not but)
     try:
         yield
@@ -30,7 +30,7 @@ def closed(*, but: bool = False) -> Iterator[None]:
 
 @contextmanager
 def hook(refuse: Callable[[str, int], None]) -> Iterator[None]:
-    """`refuse` is told of every host and port of the web before it is connected to, and may raise."""
+    """Call `refuse` with host and port of every connection to a web port before it is made; it may raise."""
     connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
 
     def hooked(self: socket.socket, address: Any, /) -> None:
@@ -52,7 +52,7 @@ def hook(refuse: Callable[[str, int], None]) -> Iterator[None]:
 
 
 def _of_uvloop(uvloop: Any, refuse: Callable[[str, int], None]) -> Callable[..., Any]:
-    """The connections of uvloop are none of Python's sockets."""
+    """Hook uvloop, whose connections are not Python sockets."""
     create = uvloop.Loop.create_connection
 
     async def create_connection(
