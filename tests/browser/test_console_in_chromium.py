@@ -140,9 +140,17 @@ def test_every_page(inspector: Inspector, client: Client, tmp_path: Path, monkey
     page.fill("#status", "503")
     page.fill("#next", "3")
     page.click("text=Add the fault")
+    page.click("text=Add another fault")
     page.fill("#delay", "2s")
     page.fill("#every", "5")
     page.click("text=Add the fault")
+    page.goto(f"{base_url}/_sandbox/console/bank")
+    page.click("text=Create entries")
+    page.fill("#entries_count", "many")
+    page.click("text=Create the entries")
+    inspector.look("entries refused")
+    page.fill("#entries_count", "10")
+    page.click("text=Create the entries")
     for name, target in {
         "exchange": "exchanges/4",
         "unmatched": "exchanges/5",
@@ -223,6 +231,30 @@ def test_why_a_request_was_refused_and_a_consent_is_decided_without_a_script(
     page.click("#documents ~ ul li:has-text('Authorisation') a")
     page.click("text=approve")
     assert page.inner_text("[aria-current=step]") == "done"
+    context.close()
+
+
+def test_test_data_are_created_and_saved_without_a_script(browser: Any, client: Client, tmp_path: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    base_url = signed_in(client, page, tmp_path)
+    page.goto(f"{base_url}/_sandbox/console/bank")
+    page.click("text=Create a customer")
+    for name, text in {"id": "greta", "name": "Greta Moser", "password": "zugspitze"}.items():
+        page.fill(f"#customer_{name}", text)
+    page.press("#customer_password", "Enter")
+    page.click("text=Create an account")
+    page.select_option("#account_owner", "greta")
+    page.click("text=Create the account")
+    page.click("text=Create entries")
+    page.select_option("#entries_account", label=page.inner_text("#entries_account option:last-child"))
+    page.click("text=Create the entries")
+    with page.expect_download() as download:
+        page.click("text=Save as test data")
+    assert download.value.path().read_text().count("id: card-") == 100
+    page.fill("#filter", "greta")
+    page.press("#filter", "Enter")
+    assert page.locator("table.documents tbody tr").count() == 2
     context.close()
 
 

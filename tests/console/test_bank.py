@@ -2,6 +2,9 @@
 
 import html
 import re
+from urllib.parse import urlencode
+
+import pytest
 
 from tests.console.browser import Browser, payment
 
@@ -59,3 +62,24 @@ def test_documents_are_listed_newest_first_with_what_somebody_knows_them_by(brow
     assert [id for id in re.findall(r"bank/payments/([\w-]+)", listed) if id in ids] == ids[::-1]
     assert ">12.50 EUR to Buchhandlung Eck</a>" in listed
     assert '<span class="state waiting">RCVD</span></td><td>sepa-credit-transfers</td>' in listed
+
+
+@pytest.mark.parametrize(
+    ("searched", "found"),
+    [
+        ("grünwald", ["accounts/AT459880000010204711", "psus/anna"]),
+        ("AT4598", ["accounts/AT459880000010204711"]),
+        ("Expired", ["consents/a73f105d-29ce-4d86-9f41-6b0e8c5a2755"]),
+        ("felix", ["psus/felix"]),
+    ],
+)
+def test_documents_are_filtered_by_name_id_or_state(browser: Browser, searched: str, found: list[str]) -> None:
+    page = browser.page(f"/_sandbox/console/bank?{urlencode({'filter': searched})}")
+    listed = re.findall(r'<td><a href="/_sandbox/console/bank/([\w/-]+)"', page)
+    assert set(found) <= set(listed)
+    assert "psus/lukas" not in listed
+    assert f'name="filter" value="{html.escape(searched)}"' in page
+
+
+def test_a_filter_that_fits_nothing_says_so(browser: Browser) -> None:
+    assert "No document fits." in browser.page("/_sandbox/console/bank?filter=nowhere")

@@ -12,6 +12,8 @@ from xs2a_sandbox.bank.domain.lifecycle import LOGIN, OVER, REMOVED, SCA, Machin
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
 from xs2a_sandbox.cassette.things import Naming, Things
 from xs2a_sandbox.errors import Refused
+from xs2a_sandbox.features.console.bank_forms import MOST_ENTRIES, FieldError, create, show_forms
+from xs2a_sandbox.features.console.saved_test_data import read_changes
 from xs2a_sandbox.features.console.visit import ConsoleVisit
 from xs2a_sandbox.http import Response
 
@@ -69,16 +71,50 @@ class TimelineStep:
 
 
 async def bank(visit: ConsoleVisit) -> Response:
-    if visit.is_sent:
+    """A form that creates something names it in `create`; any other resets the session."""
+    problem, wrong = "", ""
+    if visit.is_sent and "create" not in visit.form:
         await visit.ask("POST", "reset")
         return visit.go("bank")
     state = await visit.ask("GET", "state")
+    if visit.is_sent:
+        try:
+            await create(visit, state)
+            return visit.go("bank#test-data")
+        except FieldError as error:
+            problem, wrong = str(error), error.field
+        except Refused as refused:
+            problem = str(refused)
+    searched = visit.query.get("filter", "").strip()
     collections = [
-        (title, name, [_row(name, id, document) for id, document in reversed(state[name].items())])
+        (title, name, [row for row in _rows(name, state[name]) if _fits(row, searched)])
         for title, name in _COLLECTIONS
         if name in state
     ]
-    return visit.page("bank.html", "Bank", collections=collections)
+    changes = await read_changes(visit, state)
+    return visit.page(
+        "bank.html",
+        "Bank",
+        400 if problem else 200,
+        problem=problem,
+        wrong=wrong,
+        searched=searched,
+        collections=[one for one in collections if one[2] or not searched],
+        forms=show_forms(visit, state),
+        most_entries=MOST_ENTRIES,
+        changes=[
+            (collection, _row(collection, id, one)) for collection in changes for id, one in changes[collection].items()
+        ],
+    )
+
+
+def _rows(collection: str, documents: dict[str, Any]) -> Iterator[dict[str, str]]:
+    yield from (_row(collection, id, document) for id, document in reversed(documents.items()))
+
+
+def _fits(row: Mapping[str, str], searched: str) -> bool:
+    """Tells if the name, id, state or details of a document have the text, in upper or lower case."""
+    return any(searched.casefold() in row[name].casefold() for name in ("name", "id", "status", "details"))
 
 
 async def document(visit: ConsoleVisit) -> Response:

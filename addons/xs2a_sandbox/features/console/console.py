@@ -15,6 +15,7 @@ from xs2a_sandbox.features.console.faults import faults
 from xs2a_sandbox.features.console.html import show
 from xs2a_sandbox.features.console.recordings import recordings
 from xs2a_sandbox.features.console.rules import rules
+from xs2a_sandbox.features.console.saved_test_data import saved_test_data
 from xs2a_sandbox.features.console.session_pages import sessions, time
 from xs2a_sandbox.features.console.sign_in import SignIn
 from xs2a_sandbox.features.console.traffic import events, traffic
@@ -33,6 +34,7 @@ PAGES: Mapping[tuple[str, int], Page] = {
     ("exchanges", 2): exchange,
     ("beside", 1): beside,
     ("bank", 1): bank,
+    ("bank", 2): saved_test_data,
     ("bank", 3): document,
     ("time", 1): time,
     ("rules", 1): rules,
@@ -96,7 +98,8 @@ class Console:
         except StoreUnavailable as error:
             return _show_refusal(f"The state, which knows the links that were used, cannot be used: {error}", 503)
         if cookie is None:
-            return _show_refusal("This link has expired or was used before. This command prints a new one:", 403, "xs2a-sandbox console")
+            text = "This link has expired or was used before. This command prints a new one:"
+            return _show_refusal(text, 403, "xs2a-sandbox console")
         return redirect(f"{visit.prefix}/", ("Set-Cookie", cookie), ("Cache-Control", "no-store"))
 
 

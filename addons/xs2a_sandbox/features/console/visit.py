@@ -61,6 +61,9 @@ class ConsoleVisit:
         headers = [("Authorization", f"Bearer {token}"), ("X-Sandbox-Session", self.session)]
         sent = b"" if body is None else json.dumps(body).encode()
         response = await self.sandbox.control(Request(method, f"/_sandbox/{path}", Headers(headers), sent))
+        if response.status == 413:
+            # This error has the words of the bank's dialect.
+            raise Refused(413, "body-too-large", "That is larger than the sandbox accepts.")
         value = json.loads(response.body or b"null")
         if response.status >= 400:
             raise Refused(response.status, value["error"], value["message"])

@@ -1,0 +1,149 @@
+"""Booked entries made from a seed: the same seed makes the same entries."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from itertools import islice
+from random import Random
+from typing import Any
+
+from xs2a_sandbox.features.console.ibans import make_iban
+
+
+@dataclass(frozen=True, slots=True)
+class EntryKind:
+    """A kind of entry, with the amounts it has by default. A monthly kind has one partner and one amount."""
+
+    title: str
+    code: str
+    low: Decimal
+    high: Decimal
+    partners: tuple[str, ...]
+    text: str
+    """The remittance, with `{partner}` and `{month}`."""
+    is_credit: bool = False
+    is_monthly: bool = False
+
+
+KINDS: Mapping[str, EntryKind] = {
+    "card": EntryKind(
+        "Card payments",
+        "PMNT-CCRD-POSD",
+        Decimal(2),
+        Decimal(80),
+        (
+            *("Morning Glory Bakery", "Lindenhof Market", "Soap Bubble Drugstore", "Dog-Ear Bookshop", "Blue Jug Inn"),
+            *("Limoncella Trattoria", "Spoke and Wheel Cycles", "Overland Petrol Station", "Soft Step Shoes"),
+        ),
+        "Card payment {partner}",
+    ),
+    "received": EntryKind(
+        "Transfers received",
+        "PMNT-RCDT-ESCT",
+        Decimal(5),
+        Decimal(200),
+        ("Robin Larkfield", "Sasha Winterbourne", "Noor Appleyard", "Mika Fennimore"),
+        "From {partner}",
+        is_credit=True,
+    ),
+    "salary": EntryKind(
+        "Salaries, one a month",
+        "PMNT-RCDT-SALA",
+        Decimal(1800),
+        Decimal(3200),
+        ("Millbrook Machine Works",),
+        "Salary {month}",
+        is_credit=True,
+        is_monthly=True,
+    ),
+    "rent": EntryKind(
+        "Rent, one a month",
+        "PMNT-ICDT-STDO",
+        Decimal(600),
+        Decimal(1200),
+        ("Chestnut Court Property Management",),
+        "Rent {month}",
+        is_monthly=True,
+    ),
+}
+"""By the beginning of the ids of their entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryOrder:
+    """The entries to make: their number, the limits of their amounts, the days before `today` that they are spread
+    over, and the seed."""
+
+    kind: str
+    count: int
+    low: Decimal
+    high: Decimal
+    days: int
+    seed: str
+    today: date
+
+
+def make_entries(order: EntryOrder, account: Mapping[str, Any], holder: str, iban: str | None) -> list[dict[str, Any]]:
+    """Return the new entries of an account, newest first. `iban` is that of the account, if it has one."""
+    kind, random = KINDS[order.kind], Random(f"{order.kind} {order.seed}")
+    step = Decimal(1).scaleb(-max(_count_decimals(number) for number in (order.low, order.high, *_amounts(account))))
+    first = int((order.low / step).to_integral_value(ROUND_CEILING))
+    last = int((order.high / step).to_integral_value(ROUND_FLOOR))
+    partners = [(name, make_iban(iban, random) if iban else None) for name in kind.partners]
+    same = random.randint(first, last)
+    number = _find_next_number(account, order.kind)
+    entries = []
+    for position, day in enumerate(_days(order, kind, random)):
+        partner, partner_iban = random.choice(partners)
+        amount = (same if kind.is_monthly else random.randint(first, last)) * step
+        entry = {
+            # The oldest one has the lowest number.
+            "id": f"{order.kind}-{number + order.count - 1 - position:04}",
+            "booked_on": day.isoformat(),
+            "value_on": day.isoformat(),
+            "amount": {"amount": str(amount if kind.is_credit else -amount), "currency": account["currency"]},
+        }
+        sides = {"creditor": (partner, partner_iban), "debtor": (holder, iban)}
+        if kind.is_credit:
+            sides = {"creditor": sides["debtor"], "debtor": sides["creditor"]}
+        for side, (name, number_of_side) in sides.items():
+            entry[f"{side}_name"] = name
+            if number_of_side:
+                entry[f"{side}_account"] = {"iban": number_of_side}
+        remittance = kind.text.format(partner=partner, month=f"{day:%m/%Y}")
+        entries.append({**entry, "creditor_id": "", "remittance": remittance, "code": kind.code})
+    return entries
+
+
+def _days(order: EntryOrder, kind: EntryKind, random: Random) -> Iterator[date]:
+    """The days of the entries, the last day first."""
+    if kind.is_monthly:
+        yield from islice(_first_days_of_months(order.today), order.count)
+        return
+    backwards = sorted(random.randint(1, order.days) for _ in range(order.count))
+    yield from (order.today - timedelta(days=back) for back in backwards)
+
+
+def _first_days_of_months(day: date) -> Iterator[date]:
+    while True:
+        day = day.replace(day=1)
+        yield day
+        day -= timedelta(days=1)
+
+
+def _amounts(account: Mapping[str, Any]) -> Iterator[Decimal]:
+    """The balances, which show how many decimals the amounts of the account have."""
+    yield from (Decimal(balance["amount"]["amount"]) for balance in account["balances"])
+
+
+def _count_decimals(number: Decimal) -> int:
+    exponent = number.as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _find_next_number(account: Mapping[str, Any], kind: str) -> int:
+    """The first number that the id of no entry of this kind has."""
+    ids = (entry["id"] for listed in (account.get("entries") or {}).values() for entry in listed)
+    numbers = (id.removeprefix(f"{kind}-") for id in ids if id.startswith(f"{kind}-"))
+    return 1 + max((int(text) for text in numbers if text.isascii() and text.isdigit()), default=0)
