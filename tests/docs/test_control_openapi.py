@@ -107,6 +107,18 @@ TRIED: dict[str, list[tuple[str, Any, str]]] = {
     "faults": [("faults", NO_BODY, "")],
     "delete_fault": [("faults/fault-1", NO_BODY, ""), ("faults/fault-1", NO_BODY, "fault-unknown")],
     "clear_faults": [("faults", NO_BODY, "")],
+    "add_break": [
+        ("breaks", {"operation": "consent-status", "on": "response", "next": 2, "timeout": "30s"}, ""),
+        ("breaks", {"on": "both"}, "body-invalid"),
+    ],
+    "breaks": [("breaks", NO_BODY, "")],
+    "delete_break": [("breaks/break-1", NO_BODY, ""), ("breaks/break-1", NO_BODY, "break-unknown")],
+    "clear_breaks": [("breaks", NO_BODY, "")],
+    "held": [("held", NO_BODY, "")],
+    "release": [
+        ("held/held-1", {"continue": True}, "held-unknown"),
+        ("held/held-1", {"continue": True, "drop": True}, "body-invalid"),
+    ],
     "add_rules": [
         ("rules", {"rules": [RULE]}, ""),
         ("rules", {"rules": [{"match": {"operation": "consent-staus"}, "respond": {}}]}, "body-invalid"),

@@ -49,6 +49,9 @@ class FakeEngine:
         """Nobody is told."""
         return response
 
+    def let_go(self) -> None:
+        pass
+
     async def close(self) -> None:
         self.closed = True
 

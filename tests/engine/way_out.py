@@ -40,7 +40,13 @@ class WayOut:
     def bank_host(self) -> str:
         return f"127.0.0.1:{self.bank.port}"
 
-    def ask(
+    def ask(self, road: str, path: str, host: str = "", *headers: str, **options: Any) -> bytes:
+        """The whole answer; the arguments are those of `sent`."""
+        with self.sent(road, path, host, *headers, **options) as way:
+            return way if isinstance(way, bytes) else read_all(way)
+
+    @contextmanager
+    def sent(
         self,
         road: str,
         path: str,
@@ -50,10 +56,11 @@ class WayOut:
         body: bytes = b"",
         tunnel: str = "",
         target: str = "",
-    ) -> bytes:
-        """The whole answer. Without `host` it is the bank at the proxy, else the door; `tunnel` is that of CONNECT.
+    ) -> Iterator[Any]:
+        """The connection on which the request was sent, or the refusal of its tunnel.
 
-        A `target` is sent as it is, in place of the path.
+        Without `host` it is for the bank at the proxy, else for the door; `tunnel` is that of CONNECT. A `target` is
+        sent as it is, in place of the path.
         """
         port = {"tls": self.proxy.tls_port, "direct": self.direct.port}.get(road, self.proxy.proxy_port)
         host = host or (self.bank_host if road in PROXIED else f"127.0.0.1:{port}")
@@ -69,11 +76,12 @@ class WayOut:
                 raw.sendall(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
                 refusal = raw.recv(65536)
                 if b" 200 " not in refusal:
-                    return bytes(refusal)
+                    yield bytes(refusal)
+                    return
             if road.endswith("tls"):
                 raw = stack.enter_context(self._tls.wrap_socket(raw, server_hostname="localhost"))
             raw.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode() + body)
-            return read_all(raw)
+            yield raw
 
     def ask_http2(self, fields: list[tuple[str, str]]) -> int | None:
         """The status of the answer to a request over HTTP/2 at the TLS port; None where the stream was reset."""

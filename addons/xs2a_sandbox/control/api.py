@@ -12,7 +12,7 @@ from xs2a_sandbox.bank import Banks
 from xs2a_sandbox.bank.domain.signing import FAMILIES, move, status_of
 from xs2a_sandbox.cassette import Call
 from xs2a_sandbox.compare.reports.report import ComparedExchange
-from xs2a_sandbox.control import checks, clock, faults, rules, sca, shapes
+from xs2a_sandbox.control import breaks, checks, clock, faults, rules, sca, shapes
 from xs2a_sandbox.control import journal as journal_view
 from xs2a_sandbox.control.access import Guard
 from xs2a_sandbox.control.route import ControlAnswer, ControlRequest, ControlRoute, Later, kind
@@ -57,6 +57,9 @@ class ControlledSandbox(Protocol):
 
     @property
     def banks(self) -> Banks: ...
+
+    @property
+    def held(self) -> breaks.HeldExchanges: ...
 
     def begin_anew(self, session: str | None) -> None: ...
 
@@ -232,6 +235,41 @@ class Control:
     def delete_fault(self, request: ControlRequest) -> ControlAnswer:
         faults.delete(request.call, request.names[0])
         return 204, None
+
+    # -- breakpoints
+
+    def add_break(self, request: ControlRequest) -> Later:
+        if isinstance(self._store, RemoteStore):
+            text = "several sandboxes may share state in Redis, and none can release what another one holds"
+            raise Refused(
+                409, "breaks-not-shared", f"{text}: use breakpoints in a sandbox with --state memory: or a file"
+            )
+        return self._after_change(request, 201, breaks.add(request.call, self._sandbox.banks, request.read()))
+
+    def delete_break(self, request: ControlRequest) -> Later:
+        breaks.delete(request.call, request.names[0])
+        return self._after_change(request, 204, None)
+
+    def clear_breaks(self, request: ControlRequest) -> Later:
+        return self._after_change(request, 200, breaks.forget_all(request.call))
+
+    def _after_change(self, request: ControlRequest, status: int, value: Any) -> Later:
+        """The answer to a change of breakpoints, once all processes know of it."""
+        session = request.call.session.id
+
+        async def answer() -> ControlAnswer:
+            await self._sandbox.held.look_again(session)
+            return status, value
+
+        return answer
+
+    def list_held(self, request: ControlRequest) -> Later:
+        return partial(breaks.list_held, self._sandbox.held, breaks.named_session(request.call))
+
+    def release(self, request: ControlRequest) -> Later:
+        edits = breaks.read_edits(request.read())
+        session = breaks.named_session(request.call)
+        return partial(breaks.release, self._sandbox.held, session, request.names[0], edits)
 
     # -- added rules
 
@@ -493,6 +531,59 @@ ROUTES: tuple[ControlRoute[Control], ...] = (
         Control.delete_fault,
         {204: None},
         errors=("fault-unknown",),
+    ),
+    ControlRoute(
+        "GET",
+        "breaks",
+        "breaks",
+        "The breakpoints of the session, with their hits",
+        lambda control, request: (200, breaks.list_breaks(request.call)),
+        {200: shapes.BreaksShape},
+    ),
+    ControlRoute(
+        "POST",
+        "breaks",
+        "add_break",
+        "Sets a breakpoint: it holds the next requests that are like this, or their responses",
+        Control.add_break,
+        {201: shapes.BreakShape},
+        body=shapes.BreakOrder,
+        errors=("too-many-breaks", "breaks-not-shared"),
+    ),
+    ControlRoute(
+        "DELETE",
+        "breaks",
+        "clear_breaks",
+        "Removes the session's breakpoints",
+        Control.clear_breaks,
+        {200: shapes.ForgottenShape},
+    ),
+    ControlRoute(
+        "DELETE",
+        "breaks/{id}",
+        "delete_break",
+        "Removes one breakpoint",
+        Control.delete_break,
+        {204: None},
+        errors=("break-unknown",),
+    ),
+    ControlRoute(
+        "GET",
+        "held",
+        "held",
+        "The exchanges that breakpoints hold now; of all sessions where none is named",
+        Control.list_held,
+        {200: shapes.HeldListShape},
+    ),
+    ControlRoute(
+        "POST",
+        "held/{id}",
+        "release",
+        "Lets a held exchange go, unchanged or with edits, or drops its connection",
+        Control.release,
+        {200: shapes.HeldShape},
+        body=shapes.HeldOrder,
+        errors=("held-unknown",),
     ),
     ControlRoute(
         "GET",

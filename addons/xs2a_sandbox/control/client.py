@@ -138,6 +138,29 @@ class Client:
     def clear_faults(self) -> shapes.ForgottenShape:
         return cast("shapes.ForgottenShape", self.ask("DELETE", ("faults",)))
 
+    # -- breakpoints
+
+    def breaks(self) -> shapes.BreaksShape:
+        return cast("shapes.BreaksShape", self.get("breaks"))
+
+    def add_break(self, breakpoint: shapes.BreakOrder) -> shapes.BreakShape:
+        """Holds what is like this: `{"operation": "initiate-payment", "on": "response", "timeout": "30s"}`."""
+        return cast("shapes.BreakShape", self.ask("POST", ("breaks",), breakpoint))
+
+    def delete_break(self, id: str) -> None:
+        self.ask("DELETE", ("breaks", id))
+
+    def clear_breaks(self) -> shapes.ForgottenShape:
+        return cast("shapes.ForgottenShape", self.ask("DELETE", ("breaks",)))
+
+    def held(self) -> shapes.HeldListShape:
+        """The exchanges that are held now; of all sessions where the client has none."""
+        return cast("shapes.HeldListShape", self.get("held"))
+
+    def release(self, id: str, order: shapes.HeldOrder) -> shapes.HeldShape:
+        """Lets one go: `{"continue": True}`, `{"drop": True}` or edits such as `{"status": 503, "body": {}}`."""
+        return cast("shapes.HeldShape", self.ask("POST", ("held", id), order))
+
     # -- added rules
 
     def rules(self) -> shapes.AddedRulesShape:

@@ -39,11 +39,7 @@ def add(call: Call, banks: Banks, body: Mapping[str, Any]) -> dict[str, Any]:
             fault.check_names(wish, interfaces)
         except ValueError as error:
             raise body_invalid(str(error)) from None
-    operations = [operation for interface in interfaces for operation in interface.operations]
-    _check_text("operation", body, operations, fnmatchcase)
-    if "does" in body:
-        _check_deed(body["does"], interfaces)
-    _check_text("method", body, ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"], eq)
+    check_requests(body, interfaces)
     if "rule" in body and "operation" in body:
         _check_rule_is_for(body["rule"], body["operation"], interfaces)
     for name, least in (("next", 1), ("every", 1), ("skip", 0)):
@@ -63,6 +59,15 @@ def delete(call: Call, id: str) -> None:
 
 def forget_all(call: Call) -> dict[str, Any]:
     return {"forgotten": SESSION_FAULTS.clear(call.state)}
+
+
+def check_requests(body: Mapping[str, Any], interfaces: Sequence[Interface]) -> None:
+    """Raises Refused for an `operation`, a deed or a `method` that no request can have."""
+    operations = [operation for interface in interfaces for operation in interface.operations]
+    _check_text("operation", body, operations, fnmatchcase)
+    if "does" in body:
+        _check_deed(body["does"], interfaces)
+    _check_text("method", body, ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"], eq)
 
 
 def _check_ending(body: Mapping[str, Any]) -> None:

@@ -215,11 +215,11 @@ def describe_whole(entry: Journaled, view: Journaled) -> dict[str, Any]:
         "origin": view.origin,
         "fault": view.fault,
         "cut": view.cut,
-        "request": {"headers": [list(pair) for pair in view.headers], **_body(view.body)},
+        "request": {"headers": [list(pair) for pair in view.headers], **describe_body(view.body)},
         "answer": {
             "status": view.status,
             "headers": [list(pair) for pair in view.answer_headers],
-            **_body(view.answer_body),
+            **describe_body(view.answer_body),
         },
     }
 
@@ -252,7 +252,7 @@ def _bytes(message: Mapping[str, Any]) -> bytes:
     return b64decode(message["base64"]) if "base64" in message else str(message.get("text", "")).encode()
 
 
-def _body(body: bytes) -> dict[str, Any]:
+def describe_body(body: bytes) -> dict[str, Any]:
     """Return the body as JSON in `body`, or as `text`, or as `base64`; nothing if it is empty."""
     if not body:
         return {}

@@ -228,6 +228,71 @@ class FaultsShape(TypedDict):
     faults: list[FaultShape]
 
 
+class BreakOrder(TypedDict, total=False):
+    """Holds requests for an `operation`, for what one `does`, by a `method`, or all; or with `on` their responses.
+
+    It does so `next` times, once where that is not said. What is held goes on unchanged after `timeout`, such as 30s.
+    """
+
+    operation: str
+    does: str
+    method: str
+    on: Literal["request", "response"]
+    next: int
+    timeout: str
+
+
+class BreakShape(BreakOrder):
+    """`hits` is how many exchanges it has held."""
+
+    id: str
+    hits: int
+
+
+class BreaksShape(TypedDict):
+    breaks: list[BreakShape]
+
+
+class HeldShape(TypedDict):
+    """An exchange that waits since `since`, and goes on by itself at `until`; all as it was sent, nothing redacted.
+
+    `response` is null while the request is held. With `cut` more of the response is to come.
+    """
+
+    id: str
+    breakpoint: str
+    session: str
+    on: Literal["request", "response"]
+    since: str
+    until: str
+    operation: str | None
+    method: str
+    url: str
+    cut: bool
+    request: "MessageShape"
+    response: "MessageShape | None"
+
+
+class HeldListShape(TypedDict):
+    """Oldest first."""
+
+    held: list[HeldShape]
+
+
+HeldOrder = TypedDict(
+    "HeldOrder",
+    {
+        "continue": Literal[True],
+        "drop": Literal[True],
+        "status": int,
+        "headers": dict[str, str | list[str] | None],
+        "body": Any,
+    },
+    total=False,
+)
+"""One of `continue`, `drop` and edits. A header is set to a text or a list of texts, or removed by null."""
+
+
 class RulesOrder(TypedDict):
     """Rules in the form of cassettes, each as an object or YAML text, which may also be a list of rules."""
 

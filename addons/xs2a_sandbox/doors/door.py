@@ -23,6 +23,7 @@ from xs2a_sandbox.http import Request, Response, messages
 from xs2a_sandbox.http.header_fields import HOP_BY_HOP
 from xs2a_sandbox.http.messages import Door, OwnRefusal
 from xs2a_sandbox.http.origin import address
+from xs2a_sandbox.http.patience import Patience
 from xs2a_sandbox.http.target import outline
 from xs2a_sandbox.journal import reason
 
@@ -138,19 +139,29 @@ def unread_request(door: Door) -> Request:
 
 
 async def ask(
-    answer: Application, request: Request, seconds: float, tell: RefusalHandler, waiting: Waiting
+    answer: Application,
+    request: Request,
+    seconds: float,
+    tell: RefusalHandler,
+    waiting: Waiting,
+    patience: Patience | None = None,
 ) -> Response:
-    """Return the engine's answer: 500 if it fails, 504 after `seconds`, 503 if `waiting` is stopped."""
+    """Return the engine's answer: 500 if it fails, 504 after `seconds`, 503 if `waiting` is stopped.
+
+    The time for which a breakpoint holds the exchange does not count.
+    """
     started = perf_counter()
     if wish := request.headers.first.get("upgrade"):
         _note_upgrade(request, wish)
-    limit = asyncio.timeout(seconds)
+    limit, patience = asyncio.timeout(seconds), patience or Patience()
+    patience.begin(limit, seconds)
     try:
         # Most answers need no wait and no limit: an eagerly started task has then finished here.
         work = asyncio.Task(answer(request), loop=asyncio.get_running_loop(), eager_start=True)
         if not work.done():
             async with limit:
                 waiting.add(limit)
+                patience.start_limit()
                 try:
                     await work
                 finally:

@@ -20,6 +20,7 @@ from xs2a_sandbox.doors.wrong_protocol import Endpoint, recognise
 from xs2a_sandbox.errors import SandboxError
 from xs2a_sandbox.http import Headers, Request, Response, request_head
 from xs2a_sandbox.http.origin import split_authority
+from xs2a_sandbox.http.patience import Patience
 from xs2a_sandbox.journal import reason
 
 _OWN_FIELDS = door.SET_BY_DOORS | {"date"}
@@ -120,6 +121,7 @@ class HttpConnection(asyncio.Protocol):
         """The task of the answer in progress."""
         self._can_take = asyncio.Event()
         """Set while the client can take more data."""
+        self._patience = Patience()
         self._can_take.set()
         self._last: bytes | None = None
         """The last message. Nothing more is read after it."""
@@ -175,6 +177,7 @@ class HttpConnection(asyncio.Protocol):
         self.service.connections.close(self._connection)
         self._turns.clear()
         self._can_take.set()
+        self._patience.leave()
 
     def pause_writing(self) -> None:
         self._can_take.clear()
@@ -394,7 +397,9 @@ class HttpConnection(asyncio.Protocol):
             try:
                 if response is None:
                     seconds = self._limits.answer_time
-                    response = await door.ask(service.answer, request, seconds, service.tell, service.waiting)
+                    response = await door.ask(
+                        service.answer, request, seconds, service.tell, service.waiting, self._patience
+                    )
                     if service.large:
                         response = await door.gather(request, response, service.large, self._limits, service.tell)
             except Exception as error:

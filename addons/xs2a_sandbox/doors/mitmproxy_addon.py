@@ -32,6 +32,7 @@ from xs2a_sandbox.doors.mitmproxy_layers import to_mitmproxy
 from xs2a_sandbox.errors import UserMistake
 from xs2a_sandbox.http import Headers, Request, Response, request_head
 from xs2a_sandbox.http.origin import Origin, address, host_and_port, split_authority
+from xs2a_sandbox.http.patience import Patience
 
 FORCED: dict[str, Any] = {
     "connection_strategy": "lazy",
@@ -86,6 +87,8 @@ class SandboxAddon(ConnectionGuard):
         self._clients: dict[str, Connection] = {}
         self._large = asyncio.Semaphore(2)
         self._flows: WeakSet[http.HTTPFlow] = WeakSet()
+        self._waits: dict[str, set[Patience]] = {}
+        """The clients' waits for answers, by the connection."""
 
     @property
     def busy(self) -> bool:
@@ -140,6 +143,8 @@ class SandboxAddon(ConnectionGuard):
 
     def client_disconnected(self, client: Client) -> None:
         self._tunnels.pop(client.id, None)
+        for patience in self._waits.pop(client.id, ()):
+            patience.leave()
         if connection := self._clients.pop(client.id, None):
             self._connections.close(connection)
 
@@ -167,13 +172,26 @@ class SandboxAddon(ConnectionGuard):
         elif mistake := flow.request.is_http2 and _mistake(flow.request):
             response = self.tell(request, door.malformed(mistake), 0.0, None)
         elif is_admitted:
-            response = await door.ask(self.answer, request, self._limits.answer_time, self.tell, self.waiting)
+            response = await self._ask(flow.client_conn, request)
             response = await door.gather(request, response, self._large, self._limits, self.tell)
         else:
             response = self.tell(request, door.PROXY_AUTH_REQUIRED, 0.0, None)
         self._perform(flow, response)
         if crowded and flow.response:
             flow.response.headers["Connection"] = "close"
+
+    async def _ask(self, client: Client, request: Request) -> Response:
+        """Return the engine's answer; what is held meanwhile is let go if the client disconnects."""
+        patience = Patience()
+        self._waits.setdefault(client.id, set()).add(patience)
+        try:
+            seconds = self._limits.answer_time
+            return await door.ask(self.answer, request, seconds, self.tell, self.waiting, patience)
+        finally:
+            waits = self._waits.get(client.id, set())
+            waits.discard(patience)
+            if not waits:
+                self._waits.pop(client.id, None)
 
     def _connection(self, client: Client) -> Connection:
         return self._clients.get(client.id) or Connection(self._limits)

@@ -112,6 +112,7 @@ async def serve(
     finally:
         if worker:
             worker.end()
+        engine.let_go()
         await asyncio.gather(*(door.drain() for door in started))
         await engine.close()
 

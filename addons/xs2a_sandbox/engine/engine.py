@@ -21,6 +21,7 @@ from xs2a_sandbox.control.pages import status
 from xs2a_sandbox.documents import Schemas
 from xs2a_sandbox.engine.destinations.own import Refusal
 from xs2a_sandbox.engine.explaining import explain
+from xs2a_sandbox.engine.holds import LET_GO, Holds
 from xs2a_sandbox.engine.routing import is_own_path
 from xs2a_sandbox.engine.stack import Parts, Stack
 from xs2a_sandbox.engine.steps.journaling import display_text, reason_of
@@ -77,9 +78,15 @@ class Engine:
         peers.answers[BEGIN_ANEW] = lambda day: self.use(started=day)
         peers.answers[METRICS] = lambda _: self._collect_metrics()
         self.parts.journal.share(peers)
+        self.parts.holds.share(peers)
+
+    def let_go(self) -> None:
+        """Lets all go that breakpoints hold, and holds nothing from now on."""
+        self.parts.holds.close()
 
     async def close(self) -> None:
         """Close connections to the outside, and recordings."""
+        self.let_go()
         if self.parts.comparing:
             await self.parts.comparing.close()
         await self.parts.egress.close()
@@ -161,7 +168,13 @@ class Engine:
         return await self._stack.compare.sandbox.follow(request, state)
 
     def begin_anew(self, session: str | None) -> None:
-        """Count the default session's dates from today on, if that session, or all, was reset."""
+        """Count the default session's dates from today on, if that session, or all, was reset.
+
+        What the session held goes on.
+        """
+        self.parts.holds.let_go(session)
+        if self._peers:
+            self._peers.tell(LET_GO, session)
         if session in (None, DEFAULT):
             self.use(started=self.parts.clock.today())
             if self._peers:
@@ -198,6 +211,10 @@ class Engine:
     @property
     def store(self) -> Store | RemoteStore:
         return self.parts.store
+
+    @property
+    def held(self) -> Holds:
+        return self.parts.holds
 
     @property
     def journal(self) -> Journal:

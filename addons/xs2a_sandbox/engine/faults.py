@@ -165,13 +165,18 @@ class DueFaults:
         """Return whether the fault matches the request and this bank: another bank may lack its error or rule."""
         if "sca" in listed or not fault.is_there(_compile(listed), self.to_bank.bank.interface):
             return False
-        operation = self.to_bank.lookup.operation
-        pattern, method = listed.get("operation"), listed.get("method")
-        is_operation = pattern is None or (operation is not None and fnmatchcase(operation.id, pattern))
-        if (deed := listed.get("does")) is not None:
-            does = operation.does if operation else None
-            is_operation = is_operation and does is not None and Act.parse_wide(deed).covers(does)
-        return is_operation and method in (None, self.to_bank.request.method)
+        return is_for(listed, self.to_bank)
+
+
+def is_for(listed: Mapping[str, Any], to_bank: BankRequest) -> bool:
+    """Say whether a fault or a breakpoint is for such a request, by its `operation`, `does` and `method`."""
+    operation = to_bank.lookup.operation
+    pattern, method = listed.get("operation"), listed.get("method")
+    is_operation = pattern is None or (operation is not None and fnmatchcase(operation.id, pattern))
+    if (deed := listed.get("does")) is not None:
+        does = operation.does if operation else None
+        is_operation = is_operation and does is not None and Act.parse_wide(deed).covers(does)
+    return is_operation and method in (None, to_bank.request.method)
 
 
 def _compile(listed: Mapping[str, Any]) -> Fault:

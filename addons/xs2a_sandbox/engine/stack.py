@@ -20,11 +20,13 @@ from xs2a_sandbox.engine.destinations.record import Forward, Record
 from xs2a_sandbox.engine.destinations.sca_page import ScaPage
 from xs2a_sandbox.engine.destinations.simulate import Simulate, Spy
 from xs2a_sandbox.engine.egress import Egress
+from xs2a_sandbox.engine.holds import Holds
 from xs2a_sandbox.engine.refusals import Refusals
-from xs2a_sandbox.engine.route import Destination
+from xs2a_sandbox.engine.route import Destination, Step
 from xs2a_sandbox.engine.routing import Routing, Takes
 from xs2a_sandbox.engine.steps.failures import Failing, Refusing
 from xs2a_sandbox.engine.steps.finishing import Finishing, Seal
+from xs2a_sandbox.engine.steps.holding import Holding
 from xs2a_sandbox.engine.steps.journaling import Journaling, Listener, PassTime, sleep
 from xs2a_sandbox.engine.steps.landing import Landing
 from xs2a_sandbox.engine.steps.response_cache import ResponseCache
@@ -55,6 +57,7 @@ class Parts:
     - `admin_token`: without one nobody controls the sandbox
     - `front_page`: the page at the base URL; `console`: the pages for users who have signed in
     - `on_exchange`: called with every exchange
+    - `holds`: the exchanges that breakpoints hold
     - `files`: when everything was read, and the mistakes found since
     """
 
@@ -83,6 +86,7 @@ class Parts:
     console: HtmlPages | None = None
     on_exchange: Listener | None = None
     tracing: Tracing | None = None
+    holds: Holds = field(default_factory=Holds)
     files: FilesStatus = field(default_factory=lambda: FilesStatus(REAL.now()))
 
     @property
@@ -110,7 +114,11 @@ class Stack:
         self.refusing = Refusing(self.refusals)
         self.landing = Landing(self.refusing, parts.front_page, self.guard)
         finishing = Finishing(self.landing, parts.seal, parts.display, parts.debug_headers)
-        failing = Failing(finishing, self.refusals)
+        # What one process holds, others could not release that share nothing but a remote store with it.
+        holding: Step = finishing
+        if not isinstance(parts.store, RemoteStore):
+            holding = Holding(finishing, parts.holds, parts.store, self.guard, lambda edited: self.routing.find(edited))
+        failing = Failing(holding, finishing, self.refusals)
         listeners = [*([parts.on_exchange] if parts.on_exchange else []), *plugins().collect("listeners")]
         self.journaling = Journaling(
             failing, parts.journal, parts.metrics, listeners, parts.tracing, parts.display, parts.pass_time

@@ -136,6 +136,8 @@ class SessionEntries:
 SESSION_FAULTS = SessionEntries("faults", "fault")
 SESSION_RULES = SessionEntries("rules", "rules")
 """Added rules in order. The last one is the strongest."""
+SESSION_BREAKS = SessionEntries("breaks", "break")
+"""Breakpoints, each with its number of `hits`."""
 
 
 def keep_clock(transaction: Transaction, clock: Clock) -> None:
@@ -145,7 +147,7 @@ def keep_clock(transaction: Transaction, clock: Clock) -> None:
     clock.
     """
     own = (transaction.get_own(*_TIME) or {}).items()
-    kept = {name: value for name, value in own if name in ("anchor", "checks", "faults", "rules")}
+    kept = {name: value for name, value in own if name in ("anchor", "breaks", "checks", "faults", "rules")}
     if clock.frozen:
         kept["frozen"] = clock.frozen.isoformat()
         if clock.seed is not None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from xs2a_sandbox.bank import Answer
 from xs2a_sandbox.engine.refusals import Refusals
-from xs2a_sandbox.engine.route import Route
+from xs2a_sandbox.engine.route import Route, Step
 from xs2a_sandbox.engine.steps.finishing import Finishing
 from xs2a_sandbox.errors import BankError, Refused
 
@@ -29,11 +29,12 @@ class Refusing:
 class Failing:
     """Answers with 500 whatever the steps below raise."""
 
-    step: Finishing
+    step: Step
+    finishing: Finishing
     refusals: Refusals
 
     async def __call__(self, route: Route) -> Answer:
         try:
             return await self.step(route)
         except Exception as failure:
-            return await self.step.finish(route, self.refusals.failure(route, failure))
+            return await self.finishing.finish(route, self.refusals.failure(route, failure))
