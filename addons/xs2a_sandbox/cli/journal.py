@@ -90,10 +90,10 @@ def _format_exchange(exchange: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"    {text}" for text in (*exchange["warnings"], *exchange["nearest"]))
     yield ""
     yield f"{exchange['method']} {exchange['origin']}{exchange['target']}"
-    yield from _message(exchange["request"])
+    yield from format_message(exchange["request"])
     yield ""
     yield f"{exchange['status']}{' and the fault ' + exchange['fault'] if exchange['fault'] else ''}"
-    yield from _message(exchange["answer"])
+    yield from format_message(exchange["answer"])
     if exchange["cut"]:
         yield ""
         yield "(a body is longer than what the journal keeps)"
@@ -117,7 +117,7 @@ def _line(exchange: Mapping[str, Any]) -> str:
     return " ".join([f"#{exchange['number']}", time, exchange["session"], *map(str, words), *reason])
 
 
-def _message(message: Mapping[str, Any]) -> Iterator[str]:
+def format_message(message: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{name}: {value}" for name, value in message["headers"])
     if "body" in message:
         yield ""

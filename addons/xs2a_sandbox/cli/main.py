@@ -7,7 +7,18 @@ from typing import Any
 import click
 
 from xs2a_sandbox import __version__
-from xs2a_sandbox.cli import completion, control, docs, explain, journal, plugin_list, recordings, serve, testdata
+from xs2a_sandbox.cli import (
+    breaks,
+    completion,
+    control,
+    docs,
+    explain,
+    journal,
+    plugin_list,
+    recordings,
+    serve,
+    testdata,
+)
 from xs2a_sandbox.cli.help import Group
 from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake, check_system
 from xs2a_sandbox.plugins import plugins
@@ -72,6 +83,8 @@ for _command in (
     control.reset,
     control.state,
     control.clock,
+    breaks.break_,
+    breaks.held,
     docs.docs,
     testdata.testdata,
     explain.explain,
