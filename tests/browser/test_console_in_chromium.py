@@ -1,16 +1,19 @@
 """The console in a real browser: each page, rows that come by themselves, and nothing that others have written runs."""
 
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import httpx
 import pytest
 
 from tests.browser.inspecting import Inspector
 from tests.compare.test_history import run
+from tests.support.doors import DEADLINE
 from tests.support.engine_client import Client
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.control.front_page import Addresses, FrontPage
@@ -168,6 +171,44 @@ def test_every_page(inspector: Inspector, client: Client, tmp_path: Path, monkey
     }.items():
         page.goto(f"{base_url}/_sandbox/console/{target}")
         inspector.look(name)
+
+
+def test_a_held_response_is_shown_on_every_page_and_edited_without_a_script(
+    browser: Any, inspector: Inspector, client: Client, tmp_path: Path
+) -> None:
+    base_url = signed_in(client, inspector.page, tmp_path)
+    page = inspector.page
+    page.goto(f"{base_url}/_sandbox/console/breakpoints")
+    page.fill("#operation", "consent-*")
+    page.select_option("#on", "response")
+    page.fill("#timeout", "1y")
+    page.click("text=Set the breakpoint")
+    inspector.look("breakpoint refused")
+    page.fill("#timeout", "200s")
+    page.click("text=Set the breakpoint")
+    inspector.look("breakpoints")
+    page.goto(f"{base_url}/_sandbox/")
+    with ThreadPoolExecutor(1) as pool:
+        headers = {"X-Request-ID": str(uuid.uuid4()), "PSU-IP-Address": "192.0.2.7"}
+        url = f"{base_url}/v1/consents/{CONSENT}/status"
+        answer = pool.submit(httpx.get, url, headers=headers, trust_env=False, timeout=DEADLINE)
+        # By itself, on the page that shows the traffic as it comes.
+        page.wait_for_selector("#held:has-text('1 held')")
+        inspector.look("traffic while held")
+        page.goto(f"{base_url}/_sandbox/console/breakpoints")
+        inspector.look("breakpoints while held")
+        plain = browser.new_context(java_script_enabled=False, storage_state=page.context.storage_state()).new_page()
+        plain.goto(f"{base_url}/_sandbox/console/bank")
+        plain.click("#held a")
+        page.goto(plain.url)
+        inspector.look("held")
+        plain.fill("#status", "503")
+        plain.fill("#body", '{"busy": true}')
+        plain.click("text=Send with these edits")
+        response = answer.result(DEADLINE)
+        assert plain.locator("#held aside").count() == 0
+        plain.context.close()
+    assert (response.status_code, response.json()) == (503, {"busy": True})
 
 
 def test_rows_come_by_themselves_and_pause(browser: Any, client: Client, tmp_path: Path) -> None:

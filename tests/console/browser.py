@@ -1,6 +1,7 @@
 """A browser without a window: it asks an engine for pages and keeps the cookie."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -35,6 +36,8 @@ class Browser:
         )
         self.app = Client(self.engine)
         self.cookie = ""
+        self.run: Callable[[Coroutine[Any, Any, Answer]], Answer] = asyncio.run
+        """Runs a request to its end; in a loop of a test where another request waits meanwhile."""
 
     def ask(self, method: str, target: str, form: dict[str, str] | None = None, **headers: str) -> Answer:
         pairs = [("Host", "127.0.0.1:8081"), ("Accept", "text/html"), ("Cookie", self.cookie)]
@@ -50,7 +53,7 @@ class Browser:
                 body += b"".join([part async for part in response.rest])
             return Answer(response.status, {n.lower(): v for n, v in response.headers}, body)
 
-        return asyncio.run(answered())
+        return self.run(answered())
 
     def sign_in(self) -> "Browser":
         answer = self.ask("GET", sign_in.link("", TOKEN))
@@ -64,7 +67,7 @@ class Browser:
         return answer.body.decode()
 
     def app_asks(self, method: str, target: str, **more: Any) -> Answer:
-        return asyncio.run(self.app.send(method, target, **more))
+        return self.run(self.app.send(method, target, **more))
 
 
 def payment(browser: Browser, creditor: str = "Nahversorger Talblick") -> str:

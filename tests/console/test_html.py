@@ -8,6 +8,7 @@ from xs2a_sandbox.features.console.html import render, show
 
 VALUES = {
     "nav": "",
+    "held": (),
     "problem": "",
     "wrong": "",
     "prefix": "",
@@ -32,6 +33,7 @@ TRAFFIC = {
     "older": "",
     "is_live": True,
     "nav": "Traffic",
+    "held": (),
 }
 
 

@@ -109,11 +109,16 @@ def _read_headers(headers: Any) -> dict[str, tuple[str, ...]]:
     return {name: _read_header(name, value) for name, value in headers.items()}
 
 
+def is_editable(name: str) -> bool:
+    """Say whether a header of a held message can be edited: not one that says where it goes or how it is sent."""
+    return name.lower() not in _FIXED
+
+
 def _read_header(name: str, value: Any) -> tuple[str, ...]:
     """The values of a header; none for null, which removes it."""
     if not TOKEN.fullmatch(name):
         raise body_invalid(f"{name[:80]!r} is not a header name")
-    if name.lower() in _FIXED:
+    if not is_editable(name):
         text = "it says where the message goes or how it is sent"
         raise body_invalid(f"the header {name} cannot be edited: {text}")
     values = [] if value is None else value if isinstance(value, list) else [value]

@@ -1,6 +1,7 @@
 """The console's door: who may come in, which pages there are, and which of them a visit is for."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from urllib.parse import parse_qsl
 
 from xs2a_sandbox.cli.serve.run_part import RunPart
@@ -10,6 +11,7 @@ from xs2a_sandbox.errors import Refused, StoreUnavailable
 from xs2a_sandbox.features.console import sign_in
 from xs2a_sandbox.features.console.bank import bank, document
 from xs2a_sandbox.features.console.beside import beside
+from xs2a_sandbox.features.console.breakpoints import breakpoints, held
 from xs2a_sandbox.features.console.exchange import exchange
 from xs2a_sandbox.features.console.faults import faults
 from xs2a_sandbox.features.console.html import show
@@ -39,6 +41,8 @@ PAGES: Mapping[tuple[str, int], Page] = {
     ("time", 1): time,
     ("rules", 1): rules,
     ("faults", 1): faults,
+    ("breakpoints", 1): breakpoints,
+    ("breakpoints", 2): held,
     ("recordings", 1): recordings,
     ("sessions", 1): sessions,
 }
@@ -87,7 +91,8 @@ class Console:
         if not self._sign_in.is_signed_in(request, guard.token):
             return _show_refusal("A link signs in; this command prints one:", 401, "xs2a-sandbox console")
         try:
-            return await _page_of(visit)(visit)
+            page = _page_of(visit)
+            return await page(replace(visit, held=await visit.list_held()))
         except Refused as refused:
             text = str(refused)
             return visit.page("refused.html", _NOWHERE, refused.status, heading=_NOWHERE, text=text, command="")
@@ -124,7 +129,7 @@ def _page_of(visit: ConsoleVisit) -> Page:
 
 
 def _show_refusal(text: str, status: int, command: str = "") -> Response:
-    shared = {"nav": "", "prefix": prefix_of(DEFAULT), "session": "", "problem": "", "wrong": ""}
+    shared = {"nav": "", "prefix": prefix_of(DEFAULT), "session": "", "problem": "", "wrong": "", "held": ()}
     return show(
         "refused.html", {**shared, "heading": "The console is closed", "text": text, "command": command}, status
     )

@@ -112,6 +112,8 @@ async def events(visit: ConsoleVisit) -> Response:
 async def _stream(visit: ConsoleVisit, last: int) -> AsyncGenerator[bytes]:
     loop = asyncio.get_running_loop()
     end = loop.time() + _STREAM
+    # The page shows what was held when it was loaded.
+    shown = None if "held" in visit.query else ""
     while loop.time() < end:
         listed = await _list(visit, visit.query.get("search", ""), _AT_ONCE, since=last)
         if listed["found"] > _AT_ONCE:
@@ -120,6 +122,11 @@ async def _stream(visit: ConsoleVisit, last: int) -> AsyncGenerator[bytes]:
         if exchanges := listed["exchanges"]:
             last = exchanges[-1]["number"]
             yield _event("rows", render("rows.html", {"exchanges": exchanges[::-1], "prefix": visit.prefix}), last)
+        if (
+            banner := render("banner.html", {"held": await visit.list_held(), "prefix": visit.prefix}).strip()
+        ) != shown:
+            shown = banner
+            yield _event("held", banner, last)
         await asyncio.sleep(_BATCH)
     yield _event("again", "", last)
 

@@ -1,7 +1,7 @@
 """One visit to a page: what was asked for, and what it may ask of the sandbox in turn."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -44,6 +44,8 @@ class ConsoleVisit:
     sandbox: ShownSandbox
     settings: Settings
     base_url: str
+    held: Sequence[Mapping[str, Any]] = ()
+    """What breakpoints hold now."""
 
     @property
     def prefix(self) -> str:
@@ -69,10 +71,25 @@ class ConsoleVisit:
             raise Refused(response.status, value["error"], value["message"])
         return value
 
+    async def list_held(self) -> list[dict[str, Any]]:
+        """What breakpoints hold now: of the session, or of all where none is named; nothing where nobody can tell."""
+        try:
+            listed: list[dict[str, Any]] = (await self.ask("GET", "held"))["held"]
+        except Refused:
+            return []
+        return listed
+
     def page(self, template: str, nav: str, code: int = 200, /, **values: Any) -> Response:
         """`nav` is the entry of the menu that the page belongs to; `problem` is said beside the field that is `wrong`,
         else above all."""
-        shared = {"nav": nav, "prefix": self.prefix, "session": self.session, "problem": "", "wrong": ""}
+        shared: dict[str, Any] = {
+            "nav": nav,
+            "prefix": self.prefix,
+            "session": self.session,
+            "problem": "",
+            "wrong": "",
+        }
+        shared |= {"held": self.held}
         return show(template, {**shared, **values}, code)
 
     def part(self, template: str, /, **values: Any) -> Response:

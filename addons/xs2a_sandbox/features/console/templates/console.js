@@ -99,6 +99,7 @@
   const listen = () => {
     const query = new URLSearchParams(rows.dataset.query);
     query.set("since", last);
+    if (find("held").children.length) query.set("held", "true");
     source = new EventSource(rows.dataset.events + "?" + query);
     source.addEventListener("open", () => say("Live"));
     source.addEventListener("rows", event => {
@@ -113,6 +114,7 @@
       const none = find("none");
       if (none) none.remove();
     });
+    source.addEventListener("held", event => { find("held").innerHTML = event.data; });
     // The server ends the stream now and then, so that it can stop at any time.
     source.addEventListener("again", () => { source.close(); if (!stopped) listen(); });
     source.addEventListener("reload", () => { source.close(); location.reload(); });
