@@ -40,7 +40,10 @@ _ORDER = ("operation", "does", "method", "on", "next", "timeout")
 @session_option("The session; `default` if left out.")
 @running_sandbox_flags
 def break_(session: str | None, lists: bool, remove: str | None, **flags: Any) -> None:
-    """Set a breakpoint in a running sandbox: it holds the next requests, or their responses."""
+    """Set a breakpoint in a running sandbox.
+
+    It holds the next requests, or their responses.
+    """
     options = {name: flags.pop(name) for name in _ORDER}
     order = {name: value for name, value in options.items() if value is not None}
     if lists + (remove is not None) + bool(order) > 1:
@@ -89,7 +92,7 @@ def held(
     session: str | None,
     **flags: Any,
 ) -> None:
-    """List the exchanges that breakpoints hold, show the one with ID, or let it go."""
+    """List, show or release held exchanges."""
     edits: dict[str, Any] = {} if status is None else {"status": status}
     if headers:
         edits["headers"] = _read_headers(headers)
