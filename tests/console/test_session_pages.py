@@ -31,6 +31,12 @@ def test_a_wrong_time_is_said_beside_its_field_and_changes_nothing(browser: Brow
     assert "Real time." in page
 
 
+@pytest.mark.parametrize(("move", "words"), [("1d", "1 d ahead of"), ("-90m", "1 h 30 min behind")])
+def test_a_clock_that_was_moved_says_by_how_much(browser: Browser, move: str, words: str) -> None:
+    browser.page(TIME, {"move": move}, 303)
+    assert f"The clock runs {words} real time." in browser.page(TIME)
+
+
 def test_all_that_falls_due_is_linked(browser: Browser) -> None:
     made = browser.app_asks("POST", "/v1/consents", json=bodies.consent(validUntil=facts.today(1))).json()
     due = browser.page(TIME).partition("Next events")[2]

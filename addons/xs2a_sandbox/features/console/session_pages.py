@@ -12,6 +12,9 @@ from xs2a_sandbox.http import Response
 from xs2a_sandbox.http.messages import redirect
 from xs2a_sandbox.state.session import is_session_name
 
+_VERBS = {"payments": "executes", "consents": "expires", "mandates": "expires", "authorisations": "expires"}
+"""What happens to a document that falls due."""
+
 
 async def time(visit: ConsoleVisit) -> Response:
     problem = wrong = ""
@@ -32,7 +35,9 @@ async def time(visit: ConsoleVisit) -> Response:
         except Refused as refused:
             problem = str(refused)
     clock, due = await visit.ask("GET", "clock"), await visit.ask("GET", "due")
-    events = [{**one, "name": await _name(visit, one)} for one in due["due"]]
+    events = [
+        {**one, "name": await _name(visit, one), "verb": _VERBS.get(one["collection"], "is due")} for one in due["due"]
+    ]
     return visit.page(
         "time.html",
         "Time",
@@ -41,8 +46,20 @@ async def time(visit: ConsoleVisit) -> Response:
         wrong=wrong if problem else "",
         sent=visit.form,
         clock=clock,
+        shift=_say_span(int(clock.get("shift") or 0)),
         due=events,
     )
+
+
+def _say_span(seconds: int) -> str:
+    """Say how far the clock is from the real time, such as `23 h 55 min ahead of`."""
+    units = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+    left, words = abs(seconds), []
+    for size, unit in units:
+        if left >= size:
+            words.append(f"{left // size} {unit}")
+            left %= size
+    return f"{' '.join(words[:2])} {'ahead of' if seconds > 0 else 'behind'}"
 
 
 async def _seconds_until(visit: ConsoleVisit, moment: str) -> str:
