@@ -28,7 +28,7 @@ class SandboxError(Exception):
 
 
 class UserMistake(SandboxError):
-    """Something the user can mend; its text says what, where and how."""
+    """Something the user can fix; its text says what, where and how."""
 
 
 class Misspelled(SandboxError, ValueError):

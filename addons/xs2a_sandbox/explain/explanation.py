@@ -172,7 +172,7 @@ def _aside(call: Call) -> Call:
 
 _MESSAGES: Mapping[Kind, str] = {
     "rule": "the {} answers",
-    "operation": "the {} answers, as no rule does",
+    "operation": "the {} answers, because no rule matches",
     "requirement": "the {} requires more than the request has",
     "failure": "the condition of the {} fails",
 }
