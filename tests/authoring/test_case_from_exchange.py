@@ -151,3 +151,19 @@ def test_answers_of_every_kind(blueprint: Blueprint, response: Response, expecte
 def test_what_was_not_kept_whole_makes_no_case(blueprint: Blueprint) -> None:
     with pytest.raises(UserMistake, match="was cut in the journal"):
         case_from(journaled(Response(200, (), b"x" * (KEPT_BODY + 1))), blueprint.interface)
+
+
+def test_a_case_of_a_refused_request_does_not_answer_the_corrected_one(blueprint: Blueprint) -> None:
+    order = {
+        "debtorAccount": {"iban": "AT459880000010204711"},
+        "instructedAmount": {"amount": "1.00", "currency": "EUR"},
+        "creditorAccount": {"iban": "AT049880000030577001"},
+        "creditorName": "Zuzana",
+    }
+    path = "/v1/payments/sepa-credit-transfers"
+    for wrong, matched in ((None, {"absent": True}), ("nowhere", "nowhere")):
+        case = case_from(exchanged("POST", path, json=order, headers={"PSU-IP-Address": wrong}), blueprint.interface)
+        assert case["match"]["headers"] == {"PSU-IP-Address": matched}
+        bank = Client(with_case(blueprint, case))
+        assert bank.request("POST", path, json=order, headers={"PSU-IP-Address": wrong}).status == 400
+        assert bank.request("POST", path, json=order).status == 200

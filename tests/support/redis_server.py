@@ -25,8 +25,9 @@ def free_port() -> int:
     """One that systems give to nobody who asks for any, so that it stays free while its server is begun again."""
     while True:
         port = random.randrange(10_000, 30_000)
-        with socket.socket() as probe, suppress(OSError):
+        with socket.socket() as probe, socket.socket() as bus, suppress(OSError):
             probe.bind(("127.0.0.1", port))
+            bus.bind(("127.0.0.1", port + 10_000))  # which Redis takes as well, where it is a cluster
             return port
 
 

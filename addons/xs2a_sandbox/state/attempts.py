@@ -94,6 +94,11 @@ async def _run[R](store: Store | RemoteStore, attempt: Callable[[Documents], R],
         raise
 
 
+async def try_once[R](store: Store, attempt: Callable[[Documents], R]) -> R:
+    """Run one attempt that only reads, without a line in the log if it fails. Raises StoreUnavailable."""
+    return await _run_here(store, attempt)
+
+
 async def _run_here[R](store: Store, attempt: Callable[[Documents], R]) -> R:
     try:
         return attempt(store.view())

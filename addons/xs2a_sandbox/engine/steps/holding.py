@@ -17,7 +17,7 @@ from xs2a_sandbox.errors import BankError, Refused, StoreUnavailable
 from xs2a_sandbox.http import Request, Response
 from xs2a_sandbox.http.confinement import confine
 from xs2a_sandbox.state import Documents, Store, Transaction
-from xs2a_sandbox.state.attempts import commit, run_transaction
+from xs2a_sandbox.state.attempts import commit, run_transaction, try_once
 from xs2a_sandbox.state.session import SESSION_BREAKS
 
 
@@ -70,9 +70,6 @@ class Holding:
             state = Transaction(documents, session, lambda transaction: {})
             there = SESSION_BREAKS.all(state)
             active = [one for one in there if one["hits"] < one["next"]]
-            if not active:
-                # At once, so that a change that is told of from now on counts.
-                self.holds.note_idle(session)
             due = next((one for one in active if one["on"] == place and is_for(one, to_bank)), None)
             if due:
                 counted = {**due, "hits": due["hits"] + 1}
@@ -81,13 +78,26 @@ class Holding:
             return due
 
         try:
-            due = await run_transaction(self.store, attempt)
+            # A look first: without a usable state the request must not wait, or be logged, more than once.
+            has_active = await try_once(self.store, self._has_active(session))
+            due = await run_transaction(self.store, attempt) if has_active else None
         except StoreUnavailable:
             return None
         if due and self.holds.is_full:
             notes.append(f"{due['id']} did not hold the {place}: too many exchanges are held, or the sandbox stops")
             return None
         return due
+
+    def _has_active(self, session: str) -> Callable[[Documents], bool]:
+        def look(documents: Documents) -> bool:
+            there = SESSION_BREAKS.all(Transaction(documents, session, lambda transaction: {}))
+            has_active = any(one["hits"] < one["next"] for one in there)
+            if not has_active:
+                # At once, so that a change that is told of from now on counts.
+                self.holds.note_idle(session)
+            return has_active
+
+        return look
 
     def _edit(
         self, route: Route, to_bank: BankRequest, due: dict[str, Any], release: Release, notes: list[str]

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from xs2a_sandbox.cassette import Interface
+from xs2a_sandbox.cassette import Interface, Operation
 from xs2a_sandbox.cassette.requirements import header_name
 from xs2a_sandbox.cassette.things import Things
 from xs2a_sandbox.errors import UserMistake
@@ -52,7 +52,20 @@ def case_from(entry: Journaled, interface: Interface) -> dict[str, Any]:
     if route.operation and entry.source == "sandbox":
         # The request may have got this answer because it lacked something, so it must not be required before the rule.
         rule["require"] = "none"
+        if missed := _find_missed_headers(route.operation, entry):
+            # Without them the rule would also answer the request once it is correct.
+            matched = {name: {"absent": True} if value is None else value for name, value in missed.items()}
+            rule["match"] = {**rule["match"], "headers": {**rule["match"].get("headers", {}), **matched}}
+            example = rule["examples"][0]["request"]
+            example["headers"] = {**example.get("headers", {}), **missed}
     return rule
+
+
+def _find_missed_headers(operation: Operation, entry: Journaled) -> dict[str, str | None]:
+    """Return the headers that do not meet the operation's requirements, with their values, None if they are missing."""
+    constraints = (one for step in operation.require.steps for one in step.constraints if one.place.part == "headers")
+    sent = ((one, entry.headers.all(one.place.name)) for one in constraints)
+    return {header_name(one.place.name): values[0] if values else None for one, values in sent if not one.fits(values)}
 
 
 def _find_telling(things: Things) -> list[str]:
