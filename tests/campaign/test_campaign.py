@@ -188,7 +188,7 @@ SIGNS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "reconnect-deletes": (("create-consent 2",), "assertion", "has deleted the connection"),
     "limit-is-error": (("429 with Retry-After",), "retry-after", "is called again after"),
     "id-zero": (("ids-zero",), "assertion", "1 are kept"),
-    "dates-needed": (("dates-null",), "assertion", "the app failed: TypeError"),
+    "dates-needed": (("dates-null",), "assertion", "the app failed: KeyError 'bookingDate'"),
     "pending-by-id": (("pending-ids-change",), "assertion", "are kept"),
     "pending-needed": (("pending-refused",), "assertion", "not all accounts are read"),
     "ids-needed": (("ids-null",), "assertion", "0 are kept"),
