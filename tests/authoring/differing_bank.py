@@ -60,7 +60,20 @@ def engine(folder: Path, *quirks: str) -> Engine:
     return Engine(
         Parts(
             Banks(
-                Bank(layers.read([[folder], *([bundled_quirks()[quirk]] for quirk in quirks)], schemas, NAMED), schemas)
+                Bank(
+                    layers.read(
+                        [
+                            [folder],
+                            *(
+                                [bundled_quirks().get(quirk) or Path(__file__).with_name(f"{quirk}.yaml")]
+                                for quirk in quirks
+                            ),
+                        ],
+                        schemas,
+                        NAMED,
+                    ),
+                    schemas,
+                )
             ),
             MemoryStore(),
             testdata.load([data if data.exists() else bundled("cassettes") / "testdata.yaml"]),

@@ -40,7 +40,7 @@ BANKS = {
     "executed is ACSP": Habits({"payments.initiate": {"executed": "ACSP"}}),
     "executed is ACCC": Habits({"payments.initiate": {"executed": "ACCC"}}),
     "deleted consents stay": Habits({"consents.delete": {"keeps": True}}),
-    "ids of entries are null": Habits(quirks=("ids-null",)),
+    "ids of entries are null": Habits(quirks=("null-ids",)),
     "ids of entries are 0": Habits(quirks=("ids-zero",)),
     "dates of entries are null": Habits(quirks=("dates-null",)),
     "holds are booked": Habits(quirks=("holds-as-booked",)),

@@ -82,7 +82,7 @@ def test_one_that_is_stopped_says_how_to_continue(tmp_path: Path) -> None:
     wait_until(lambda: (tmp_path / "waits").read_text() == "waiting\n")
     campaign.send_signal(signal.SIGINT)
     output = campaign.communicate(timeout=10 * DEADLINE)[0]
-    assert (campaign.returncode, output.splitlines()[0]) == (130, "stopped: the same command with --resume continues")
+    assert (campaign.returncode, output.splitlines()[0]) == (130, "stopped; the same command with --resume continues")
     (tmp_path / "waits").unlink()
 
     again = run(tmp_path, "--choose", "reset", "--resume")
