@@ -111,7 +111,7 @@ def test_a_value_may_be_computed_of_the_entry_and_of_the_answer() -> None:
 
 
 def test_what_the_answer_does_not_have_is_warned_of_and_the_rest_stays() -> None:
-    assert amended(ACCOUNTS, "does not fit the answer", patch=[{"op": "remove", "path": "/nothing"}]) == ACCOUNTS
+    assert amended(ACCOUNTS, "the patch does not fit", patch=[{"op": "remove", "path": "/nothing"}]) == ACCOUNTS
 
 
 def test_numbers_stay_as_they_are_written() -> None:

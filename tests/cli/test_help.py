@@ -82,7 +82,7 @@ def test_options_of_serve_are_in_sections() -> None:
 @pytest.mark.parametrize("words", COMMANDS)
 def test_every_command_has_a_summary_and_two_examples_that_it_can_read(words: tuple[str, ...]) -> None:
     command = find(words).command
-    assert isinstance(command, help.Command | help.Group)
+    assert isinstance(command, help.SectionedCommand | help.SectionedGroup)
     assert len(words) > 1 or command.section in help.SECTIONS
     assert command.help
     assert re.match(r"[A-Z].*\.$", command.help.splitlines()[0])

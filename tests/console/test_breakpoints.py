@@ -131,5 +131,5 @@ def test_a_mistake_keeps_what_was_typed(waiting: Browser) -> None:
 
 
 def test_one_that_is_gone(browser: Browser) -> None:
-    assert "It is not held any more" in browser.page(f"{PAGE}/held-9", status=404)
-    assert "is not held any more" in browser.page(f"{PAGE}/held-9", {"do": "drop"}, 404)
+    assert "This exchange is no longer held" in browser.page(f"{PAGE}/held-9", status=404)
+    assert "is no longer held" in browser.page(f"{PAGE}/held-9", {"do": "drop"}, 404)

@@ -77,7 +77,7 @@ def test_what_a_fault_cannot_be_is_said_beside_its_field(browser: Browser, form:
             "answered by the rule placeholder-authorisation",
             "PUT",
         ),
-        ({"delay": "2s", "fault": "half-json"}, "2s late, the JSON breaks off", "all requests"),
+        ({"delay": "2s", "fault": "half-json"}, "2s late, the JSON ends in the middle", "all requests"),
         ({"expires": "token", "operation": "account-*"}, "the token expires", "account-*"),
         ({"sca": "decline", "next": "1"}, "an approval ends by decline", "authorisations, 1 times"),
     ],

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from xs2a_sandbox.documents.formats import is_iban
-from xs2a_sandbox.features.console.ibans import make_iban
+from xs2a_sandbox.features.console.test_data.ibans import make_iban
 
 
 @pytest.mark.parametrize(

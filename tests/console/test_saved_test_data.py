@@ -14,7 +14,7 @@ from xs2a_sandbox.bank import testdata
 from xs2a_sandbox.bundled import bundled
 from xs2a_sandbox.config import Settings
 from xs2a_sandbox.engine.build import build
-from xs2a_sandbox.features.console.saved_test_data import write_test_data
+from xs2a_sandbox.features.console.test_data.saving import write_test_data
 
 FILE = f"{BANK}/testdata.yaml"
 CONSENT = "9d3c41b2-5f0e-4c6a-8b1d-2e7f60a4c911"

@@ -76,9 +76,9 @@ def test_a_search_finds(text: str, fitting: str) -> None:
     [
         ("stauts:404", "unknown key 'stauts' in 'stauts:404'; did you mean status?"),
         ("colour:red", "there are status, method"),
-        ("status:many", "status: takes a number, or a comparison such as status:4xx, not 'many'"),
+        ("status:many", "status: takes a status, a class or a comparison, such as status:404"),
         ("status:", "status: needs a value, such as status:4xx"),
-        ("ms:soon", "ms: takes a number"),
+        ("ms:soon", "ms: takes milliseconds or a comparison, such as ms:20"),
         ("is:slow", "is: takes one of error, faulted, amended, warned, unmatched, not 'slow'"),
         ('"open', "a quote is not closed"),
     ],

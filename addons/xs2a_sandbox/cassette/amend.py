@@ -41,7 +41,7 @@ class PatchStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class JsonChange:
     """A change to JSON or to a handler's result: first `merge`, a JSON Merge Patch (RFC 7396), then `patch`."""
 
     merge: Any = NO_BODY
@@ -65,7 +65,7 @@ class Change:
         except JsonPatchTestFailed:
             return value
         except (JsonPatchException, JsonPointerException) as error:
-            warn(f"the patch does not fit the answer: {error}")
+            warn(f"the patch does not fit: {error}")
             return value
         return patched
 
@@ -79,8 +79,8 @@ class Amendment:
 
     status: int | Render | None = None
     headers: tuple[tuple[str, Any], ...] = ()
-    result: Change = Change()
-    body: Change = Change()
+    result: JsonChange = JsonChange()
+    body: JsonChange = JsonChange()
     delay: Delay | None = None
     fault: str | None = None
     instead: ResponseTemplate | None = None
@@ -114,18 +114,18 @@ def compile_amendment(spec: Mapping[str, Any], report: Report) -> Amendment:
     merge: Any = NO_BODY
     if "body" in spec:
         merge = compile_value(spec["body"], AMEND_ROOTS, _below(report, "body"))
-    body = Change(merge, _steps(spec.get("patch", ()), AMEND_ROOTS, _below(report, "patch")))
+    body = JsonChange(merge, _steps(spec.get("patch", ()), AMEND_ROOTS, _below(report, "patch")))
     return Amendment(
         status, headers, _compile_result_change(spec.get("result", []), report), body, delay, spec.get("fault")
     )
 
 
-def _compile_result_change(spec: Any, report: Report) -> Change:
+def _compile_result_change(spec: Any, report: Report) -> JsonChange:
     """Compile a list as a JSON Patch, and any other value as a JSON Merge Patch."""
     below = _below(report, "result")
     if isinstance(spec, list):
-        return Change(patch=_steps(spec, AMEND_RESULT_ROOTS, below))
-    return Change(compile_value(spec, AMEND_RESULT_ROOTS, below))
+        return JsonChange(patch=_steps(spec, AMEND_RESULT_ROOTS, below))
+    return JsonChange(compile_value(spec, AMEND_RESULT_ROOTS, below))
 
 
 def _steps(written: Sequence[Mapping[str, Any]], roots: frozenset[str], report: Report) -> tuple[PatchStep, ...]:

@@ -216,7 +216,7 @@ def compile_answer(
         status=200 if status is None else status,
         when=attempt(compile_condition, "when", roots),
         headers=headers,
-        body=_speed_up(compile_at(spec["body"], "body"), spec["body"], roots) if "body" in spec else NO_BODY,
+        body=_compile_on_use(compile_at(spec["body"], "body"), spec["body"], roots) if "body" in spec else NO_BODY,
         content=content,
         nulls=spec.get("nulls"),
         schema=spec.get("schema"),
@@ -227,7 +227,7 @@ def compile_answer(
     )
 
 
-def _speed_up(compiled: Any, written: Any, roots: frozenset[str]) -> Any:
+def _compile_on_use(compiled: Any, written: Any, roots: frozenset[str]) -> Any:
     """Return the compiled template as one function, which takes half the time. It is made at the first use.
 
     A template that uses shapes stays as it is, because the shapes are known only when all layers have been read.

@@ -259,7 +259,8 @@ def _check_result_change(
         named = [((name,), name) for name in written]
     for below, name in named:
         if name not in result:
-            text = f"{own.name} returns no {name or 'whole result'}; it returns {', '.join(result)}"
+            text = f"{own.name} returns no {name}; it" if name else f"the path must lead to a member; {own.name}"
+            text += f" returns {', '.join(result)}"
             yield by.origin.problem("member", text, (*at, *below))
 
 

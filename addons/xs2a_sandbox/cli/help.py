@@ -17,7 +17,7 @@ GLOBAL = "Global options"
 _PLUGINS = "Plugins"
 
 
-class Option(click.Option):
+class SectionedOption(click.Option):
     """An option in a section of the help. `unset` says what happens if the option is missing, where no default does."""
 
     def __init__(self, *names: Any, section: str = OPTIONS, unset: str | None = None, **attributes: Any) -> None:
@@ -42,7 +42,7 @@ class Option(click.Option):
         return extra
 
 
-class Command(click.Command):
+class SectionedCommand(click.Command):
     """A command in a `section` of the list of commands."""
 
     def __init__(self, *names: Any, section: str = "", examples: Sequence[str] = (), **attributes: Any) -> None:
@@ -57,10 +57,10 @@ class Command(click.Command):
         _write_examples(self.examples, formatter)
 
 
-class Group(click.Group):
+class SectionedGroup(click.Group):
     """A group of commands, itself in a `section` of the list of commands."""
 
-    command_class = Command
+    command_class = SectionedCommand
 
     def __init__(self, *names: Any, section: str = "", examples: Sequence[str] = (), **attributes: Any) -> None:
         super().__init__(*names, **attributes)
@@ -90,16 +90,16 @@ class Group(click.Group):
         _write_examples(self.examples, formatter)
 
 
-def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., Any]], Command]:
-    return click.command(name, **{"cls": Command, **attributes})
+def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., Any]], SectionedCommand]:
+    return click.command(name, **{"cls": SectionedCommand, **attributes})
 
 
-def group(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., Any]], Group]:
-    return click.group(name, **{"cls": Group, **attributes})
+def group(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., Any]], SectionedGroup]:
+    return click.group(name, **{"cls": SectionedGroup, **attributes})
 
 
 def option(*names: str, **attributes: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option(*names, cls=Option, **attributes)
+    return click.option(*names, cls=SectionedOption, **attributes)
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:

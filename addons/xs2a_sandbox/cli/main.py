@@ -19,7 +19,7 @@ from xs2a_sandbox.cli import (
     serve,
     testdata,
 )
-from xs2a_sandbox.cli.help import Group
+from xs2a_sandbox.cli.help import SectionedGroup
 from xs2a_sandbox.errors import StoreUnavailable, Unreadable, UserMistake, check_system
 from xs2a_sandbox.plugins import plugins
 from xs2a_sandbox.upstream import tls
@@ -29,7 +29,7 @@ class _Mistake(click.ClickException):
     exit_code = 2
 
 
-class _Commands(Group):
+class _Commands(SectionedGroup):
     """All commands, with those of features and plugins. A user's mistake is a message, and ^C ends without one."""
 
     def list_commands(self, context: click.Context) -> list[str]:

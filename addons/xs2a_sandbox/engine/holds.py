@@ -152,7 +152,7 @@ class Holds:
         answers = await self._peers.gather(_RELEASE, order) if self._peers else [self._release(order)]
         answer = next((answer for answer in answers if answer is not None), None)
         if answer is None:
-            text = "it was let go, its time was over, or its client has disconnected"
+            text = "it was released, its timeout ended, or the client disconnected"
             raise Refused(404, "held-unknown", f"nothing with the id {id} is held: {text}")
         if isinstance(answer, str):
             raise body_invalid(answer)
@@ -174,7 +174,7 @@ class Holds:
         return [one.describe() for one in self._of(session) if not one.end.done()]
 
     def _release(self, order: tuple[str | None, str, Edits]) -> dict[str, Any] | str | None:
-        """What was let go, the reason why it cannot be so, or None where it is not held here."""
+        """Release one and return it, or the reason why the edits do not fit; None if it is not held here."""
         session, id, edits = order
         one = self._held.get(id)
         if one is None or one.end.done() or session not in (None, one.to_bank.session):

@@ -236,9 +236,6 @@ class Journal:
         kept = self.kept_after(since)
         return [entry_of(entry) for entry in (kept if limit is None else kept[len(kept) - min(limit, len(kept)) :])]
 
-    def count_after(self, since: int) -> int:
-        return len(self.kept_after(since))
-
     def kept_after(self, since: int) -> list[KeptExchange]:
         """Return the entries after that number as they are kept, oldest first."""
         with self._lock:

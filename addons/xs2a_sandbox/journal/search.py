@@ -64,7 +64,7 @@ def count_values(exchanges: Iterable[KeptExchange]) -> dict[str, dict[str, int]]
         counters["session"][one.session] += count
         if one.operation:
             counters["op"][one.operation] += count
-        for name, test in _STATES.items():
+        for name, test in STATES.items():
             if test(kept):
                 counters["is"][name] += count
     return {key: dict(counter.most_common()) for key, counter in counters.items()}
@@ -84,7 +84,7 @@ def _parse_term(word: str) -> Term:
         known = did_you_mean(key, KEYS) or f"; there are {', '.join(KEYS)}"
         raise ValueError(f"unknown key {key!r} in {word!r}{known}. Put text with a colon in quotes")
     if not value:
-        raise ValueError(f"{key}: needs a value, such as {key}:{_EXAMPLES[key.lower()]}")
+        raise ValueError(f"{key}: needs a value, such as {key}:{EXAMPLES[key.lower()]}")
     return Term(key.lower(), value, is_negated, make(value))
 
 
@@ -107,14 +107,15 @@ def _holding(text: str) -> Test:
 def _status(value: str) -> Test:
     if len(value) == 3 and value[0] in "12345" and value[1:].lower() == "xx":
         return lambda kept: kept.exchange.status // 100 == int(value[0])
-    return _number("status", value, lambda kept: kept.exchange.status)
+    takes = "a status, a class or a comparison, such as status:404, status:4xx or status:>=500"
+    return _number("status", value, takes, lambda kept: kept.exchange.status)
 
 
-def _number(key: str, value: str, of: Callable[[KeptExchange], float]) -> Test:
+def _number(key: str, value: str, takes: str, of: Callable[[KeptExchange], float]) -> Test:
     sign = next((sign for sign in _COMPARISONS if value.startswith(sign)), "")
     number = value.removeprefix(sign)
     if not (number.isascii() and number.isdigit() and len(number) < 10):
-        raise ValueError(f"{key}: takes a number, or a comparison such as {key}:{_EXAMPLES[key]}, not {value!r}")
+        raise ValueError(f"{key}: takes {takes}, not {value!r}")
     compare = _COMPARISONS.get(sign, eq)
     return lambda kept: compare(of(kept), int(number))
 
@@ -124,7 +125,7 @@ def _like(of: Callable[[KeptExchange], str | None]) -> Callable[[str], Test]:
 
     def make(value: str) -> Test:
         pattern = value.lower()
-        return lambda kept: fnmatchcase((of(kept) or "").lower(), pattern) and of(kept) is not None
+        return lambda kept: (name := of(kept)) is not None and fnmatchcase(name.lower(), pattern)
 
     return make
 
@@ -141,13 +142,13 @@ def _rule(value: str) -> Test:
 
 
 def _is(value: str) -> Test:
-    test = _STATES.get(value.lower())
+    test = STATES.get(value.lower())
     if test is None:
-        raise ValueError(f"is: takes one of {', '.join(_STATES)}, not {value!r}")
+        raise ValueError(f"is: takes one of {', '.join(STATES)}, not {value!r}")
     return test
 
 
-_STATES: Mapping[str, Test] = {
+STATES: Mapping[str, Test] = {
     "error": lambda kept: kept.exchange.status >= 400,
     "faulted": lambda kept: (
         kept.fault is not None
@@ -157,6 +158,7 @@ _STATES: Mapping[str, Test] = {
     "warned": lambda kept: bool(kept.exchange.warnings),
     "unmatched": lambda kept: kept.exchange.status == 404 and kept.exchange.source == "sandbox",
 }
+"""What `is:` takes, with the test of each."""
 KEYS: Mapping[str, Callable[[str], Test]] = {
     "status": _status,
     "method": _like(lambda kept: kept.method),
@@ -166,11 +168,13 @@ KEYS: Mapping[str, Callable[[str], Test]] = {
     "source": _like(lambda kept: kept.exchange.source),
     "session": _like(lambda kept: kept.exchange.session),
     "fault": _like(lambda kept: kept.fault),
-    "ms": lambda value: _number("ms", value, lambda kept: kept.exchange.milliseconds),
+    "ms": lambda value: _number(
+        "ms", value, "milliseconds or a comparison, such as ms:20 or ms:>500", lambda kept: kept.exchange.milliseconds
+    ),
     "is": _is,
 }
 """What makes the test of a term, by its key."""
-_EXAMPLES = {
+EXAMPLES = {
     "status": "4xx",
     "method": "post",
     "path": "/v1/accounts*",
@@ -182,7 +186,4 @@ _EXAMPLES = {
     "ms": ">500",
     "is": "error",
 }
-EXAMPLES: Mapping[str, str] = _EXAMPLES
-"""A value of each key."""
-STATES = tuple(_STATES)
-"""What `is:` takes."""
+"""A value for each key."""

@@ -83,23 +83,19 @@ async def _run[R](store: Store | RemoteStore, attempt: Callable[[Documents], R],
     try:
         for number in range(1, TRIES):
             try:
-                return await _run_here(store, attempt)
+                return await try_once(store, attempt)
             except StoreBusy:
                 await store.turn()
             except StoreUnavailable:
                 await asyncio.sleep(_SECONDS * number)
-        return await _run_here(store, attempt)
+        return await try_once(store, attempt)
     except StoreUnavailable as error:
         log.warning("the state cannot be used: %s", error)
         raise
 
 
 async def try_once[R](store: Store, attempt: Callable[[Documents], R]) -> R:
-    """Run one attempt that only reads, without a line in the log if it fails. Raises StoreUnavailable."""
-    return await _run_here(store, attempt)
-
-
-async def _run_here[R](store: Store, attempt: Callable[[Documents], R]) -> R:
+    """Run one attempt, without a line in the log if it fails. Raises StoreUnavailable."""
     try:
         return attempt(store.view())
     finally:

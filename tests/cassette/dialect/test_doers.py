@@ -64,6 +64,11 @@ def test_a_verb_is_for_all_things_and_a_thing_for_all_that_it_belongs_to() -> No
             "amend: {result: [{op: remove, path: /acounts/0}]}",
             *(5, "member", "accounts.list returns no acounts; it returns accounts"),
         ),
+        (
+            "does: list account",
+            "amend: {result: [{op: replace, path: '', value: {}}]}",
+            *(5, "member", "the path must lead to a member; accounts.list returns accounts"),
+        ),
         ("does: list account", "amend: {result: [{op: remove, path: x}]}", 5, "answer", "begins with /"),
         (
             "does: list account",

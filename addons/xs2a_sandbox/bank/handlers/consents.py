@@ -356,7 +356,7 @@ def find_account(call: Call, reference: Mapping[str, Any], *place: str | int) ->
 
 
 def _pointer_of(call: Call, place: Place, *members: str) -> str | None:
-    """The JSON Pointer to members of what stands at a place; None for no place, and for one outside of the body."""
+    """Return the JSON Pointer to a member below a place, or None without a place, or for one outside the body."""
     return call.pointer_of(str(place[0]), *place[1:], *members) if place else None
 
 

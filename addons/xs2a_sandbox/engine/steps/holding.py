@@ -60,17 +60,22 @@ class Holding:
         return structs.replace(answer, warnings=(*answer.warnings, *notes), is_repeatable=False)
 
     async def _take_due(self, place: Place, to_bank: BankRequest, notes: list[str]) -> dict[str, Any] | None:
-        """The breakpoint that holds this, which counts it; None where there is none.
-
-        Without a state that can be used there is none either: the bank then says that itself.
-        """
+        """Count a hit of the breakpoint that holds this and return it; None without one or without a usable state."""
         session = to_bank.session
+
+        def look(documents: Documents) -> bool:
+            there = SESSION_BREAKS.all(Transaction(documents, session, lambda transaction: {}))
+            if not any(map(_is_active, there)):
+                # Noted in the same moment, so that a change that is reported from now on counts.
+                self.holds.note_idle(session)
+                return False
+            return True
 
         def attempt(documents: Documents) -> dict[str, Any] | None:
             state = Transaction(documents, session, lambda transaction: {})
             there = SESSION_BREAKS.all(state)
-            active = [one for one in there if one["hits"] < one["next"]]
-            due = next((one for one in active if one["on"] == place and is_for(one, to_bank)), None)
+            fitting = (one for one in there if one["on"] == place and is_for(one, to_bank))
+            due = next(filter(_is_active, fitting), None)
             if due:
                 counted = {**due, "hits": due["hits"] + 1}
                 SESSION_BREAKS.keep(state, [counted if one is due else one for one in there])
@@ -78,9 +83,8 @@ class Holding:
             return due
 
         try:
-            # A look first: without a usable state the request must not wait, or be logged, more than once.
-            has_active = await try_once(self.store, self._has_active(session))
-            due = await run_transaction(self.store, attempt) if has_active else None
+            # The bank itself tries again, and logs, if the state cannot be used: once is enough for a request.
+            due = await run_transaction(self.store, attempt) if await try_once(self.store, look) else None
         except StoreUnavailable:
             return None
         if due and self.holds.is_full:
@@ -88,21 +92,10 @@ class Holding:
             return None
         return due
 
-    def _has_active(self, session: str) -> Callable[[Documents], bool]:
-        def look(documents: Documents) -> bool:
-            there = SESSION_BREAKS.all(Transaction(documents, session, lambda transaction: {}))
-            has_active = any(one["hits"] < one["next"] for one in there)
-            if not has_active:
-                # At once, so that a change that is told of from now on counts.
-                self.holds.note_idle(session)
-            return has_active
-
-        return look
-
     def _edit(
         self, route: Route, to_bank: BankRequest, due: dict[str, Any], release: Release, notes: list[str]
     ) -> Route:
-        """The route of the edited request. What may not go to a real bank stays as it is, so that it may not go."""
+        """Return the route of the edited request. A request that may not go to a real bank is not edited."""
         if find_mode(to_bank.mode).asks_bank:
             try:
                 egress_policy.check(to_bank, self.guard)
@@ -113,8 +106,12 @@ class Holding:
         return self.find_route(release.edits.change_request(route.request))
 
 
+def _is_active(breakpoint: dict[str, Any]) -> bool:
+    return bool(breakpoint["hits"] < breakpoint["next"])
+
+
 def _close(route: Route, due: dict[str, Any], release: Release, notes: Sequence[str]) -> Answer:
-    """The end of the connection in place of an answer of a bank that has not seen the request."""
+    """Return the end of the connection. The bank does not see the request."""
     why = "the client disconnected" if release.is_gone else "the connection was dropped"
     text = f"{why} while {due['id']} held the request ({release.id}): the bank has not seen it"
     return Answer(
@@ -127,7 +124,7 @@ def _close(route: Route, due: dict[str, Any], release: Release, notes: Sequence[
 
 
 async def _change(route: Route, answer: Answer, due: dict[str, Any], release: Release, notes: list[str]) -> Answer:
-    """The answer as it leaves the hold."""
+    """Return the answer with the edits of its release."""
     response = answer.response
     if release.is_gone:
         notes.append(f"the client disconnected while {due['id']} held the response ({release.id})")

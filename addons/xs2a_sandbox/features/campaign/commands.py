@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from xs2a_sandbox.cli.flags import setting_flags
-from xs2a_sandbox.cli.help import Command, command, option
+from xs2a_sandbox.cli.help import SectionedCommand, command, option
 from xs2a_sandbox.cli.progress import Progress
 from xs2a_sandbox.cli.verbosity import Verbosity, note, verbosity_options
 from xs2a_sandbox.config import load_settings
@@ -57,7 +57,7 @@ def _reports(context: click.Context, parameter: click.Parameter, value: tuple[Pa
     return value
 
 
-class CampaignCommand(Command):
+class CampaignCommand(SectionedCommand):
     """Add a hint to errors of the parser if the `--` before the app's own command is missing."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:

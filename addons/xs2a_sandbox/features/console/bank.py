@@ -12,8 +12,7 @@ from xs2a_sandbox.bank.domain.lifecycle import LOGIN, OVER, REMOVED, SCA, Machin
 from xs2a_sandbox.bank.domain.signing import AUTHORISATIONS, FAMILIES
 from xs2a_sandbox.cassette.things import Naming, Things
 from xs2a_sandbox.errors import Refused
-from xs2a_sandbox.features.console.bank_forms import MOST_ENTRIES, FieldError, create, show_forms
-from xs2a_sandbox.features.console.saved_test_data import read_changes
+from xs2a_sandbox.features.console.test_data import MOST_ENTRIES, FieldError, create, read_changes, show_forms
 from xs2a_sandbox.features.console.visit import ConsoleVisit
 from xs2a_sandbox.http import Response
 
@@ -164,7 +163,7 @@ async def document(visit: ConsoleVisit) -> Response:
 
 
 async def documents_in(visit: ConsoleVisit, exchange: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What the session has with a state whose id an exchange has somewhere, as entries of a list."""
+    """Return the documents with a state whose ids an exchange mentions, as entries of a list."""
     words = set(_WORD.findall(json.dumps(exchange, ensure_ascii=False)))
     state = await visit.ask("GET", "state")
     return [

@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 from xs2a_sandbox.control.breaks import TIMEOUT, is_editable
 from xs2a_sandbox.errors import Refused
-from xs2a_sandbox.features.console.visit import ConsoleVisit, wrong_field
+from xs2a_sandbox.features.console.visit import ConsoleVisit, read_order, wrong_field
 from xs2a_sandbox.http import Response
 
 _FIELDS = ("operation", "does", "method", "on", "next", "timeout")
 _EDITS = ("status", "headers", "body")
-_GONE = "It is not held any more: it was let go, its time was over, or the app has disconnected."
+_GONE = "This exchange is no longer held: it was released, its timeout ended, or the app disconnected."
 
 
 async def breakpoints(visit: ConsoleVisit) -> Response:
@@ -26,7 +26,7 @@ async def breakpoints(visit: ConsoleVisit) -> Response:
             elif id := visit.form.get("continue"):
                 await visit.ask("POST", f"held/{quote(id, safe='')}", {"continue": True})
             else:
-                await visit.ask("POST", "breaks", _order(sent))
+                await visit.ask("POST", "breaks", read_order(sent, ("next",)))
             return visit.go("breakpoints")
         except Refused as refused:
             problem = str(refused)
@@ -79,17 +79,8 @@ async def held(visit: ConsoleVisit) -> Response:
     )
 
 
-def _order(sent: Mapping[str, str]) -> dict[str, Any]:
-    """The breakpoint that a form describes; a number that is none is left to the control interface to refuse."""
-    return {
-        name: int(text) if name == "next" and text.isascii() and text.isdigit() and len(text) < 12 else text
-        for name, text in sent.items()
-        if text
-    }
-
-
 def _release(do: str, shown: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
-    """What is to become of the exchange: only what differs from what was shown is an edit. Raises Refused."""
+    """Return the release of the exchange. Only fields that differ from those shown are edits. Raises Refused."""
     if do == "drop":
         return {"drop": True}
     edits: dict[str, Any] = {}

@@ -17,9 +17,9 @@ from xs2a_sandbox.features.console.faults import faults
 from xs2a_sandbox.features.console.html import show
 from xs2a_sandbox.features.console.recordings import recordings
 from xs2a_sandbox.features.console.rules import rules
-from xs2a_sandbox.features.console.saved_test_data import saved_test_data
 from xs2a_sandbox.features.console.session_pages import sessions, time
 from xs2a_sandbox.features.console.sign_in import SignIn
+from xs2a_sandbox.features.console.test_data import saved_test_data
 from xs2a_sandbox.features.console.traffic import events, traffic
 from xs2a_sandbox.features.console.visit import ConsoleVisit, ShownSandbox, prefix_of
 from xs2a_sandbox.http import Request, Response

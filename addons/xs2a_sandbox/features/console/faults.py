@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from xs2a_sandbox.cassette.fault import PREFER, FaultWish
 from xs2a_sandbox.errors import Refused
-from xs2a_sandbox.features.console.visit import ConsoleVisit, wrong_field
+from xs2a_sandbox.features.console.visit import ConsoleVisit, read_order, wrong_field
 from xs2a_sandbox.http import Response
 
 FAULTS: tuple[str, ...] = get_args(get_type_hints(FaultWish)["fault"])
@@ -53,15 +53,15 @@ _KINDS = {
     "reset": "the connection is reset",
     "drop": "the connection is closed without an answer",
     "truncate": "the answer is cut short",
-    "malformed": "the answer is no HTTP",
-    "extra-members": "objects have members that nobody knows",
+    "malformed": "the answer is not HTTP",
+    "extra-members": "objects have unknown members",
     "empty-lists": "lists are empty",
     "no-next-page": "the next page is missing",
-    "half-json": "the JSON breaks off",
-    "wrong-shape": "the JSON has another shape",
-    "html": "a page of HTML comes",
+    "half-json": "the JSON ends in the middle",
+    "wrong-shape": "the JSON has a different structure",
+    "html": "the answer is a page of HTML",
 }
-"""The faults of connections and contents in words; one that is not here is called as it is."""
+"""The faults of connections and contents in words. A fault without words here is shown by its name."""
 
 
 async def faults(visit: ConsoleVisit) -> Response:
@@ -75,7 +75,8 @@ async def faults(visit: ConsoleVisit) -> Response:
             elif preset := PRESETS.get(visit.form.get("preset", "")):
                 await visit.ask("POST", "faults", dict(preset.order))
             else:
-                await visit.ask("POST", "faults", _order(sent) | ({"after": True} if "after" in visit.form else {}))
+                after = {"after": True} if "after" in visit.form else {}
+                await visit.ask("POST", "faults", read_order(sent, _NUMBERS) | after)
             return visit.go("faults")
         except Refused as refused:
             problem = str(refused)
@@ -97,15 +98,6 @@ async def faults(visit: ConsoleVisit) -> Response:
         presets=PRESETS,
         prefer=PREFER if visit.settings.prefer else "",
     )
-
-
-def _order(sent: Mapping[str, str]) -> dict[str, Any]:
-    """The fault that a form describes; a number that is none is left to who reads it to refuse."""
-    return {
-        name: int(text) if name in _NUMBERS and text.isascii() and text.isdigit() and len(text) < 12 else text
-        for name, text in sent.items()
-        if text
-    }
 
 
 def _words(fault: Mapping[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """One visit to a page: what was asked for, and what it may ask of the sandbox in turn."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -103,6 +103,15 @@ class ConsoleVisit:
 
 def prefix_of(session: str) -> str:
     return f"/{ROOT}" if session == DEFAULT else f"/{ROOT}/{PREFIX}/{session}"
+
+
+def read_order(sent: Mapping[str, str], numbers: Collection[str]) -> dict[str, Any]:
+    """Return what a form orders, without empty fields. The control interface refuses a number that is none."""
+    return {
+        name: int(text) if name in numbers and text.isascii() and text.isdigit() and len(text) < 12 else text
+        for name, text in sent.items()
+        if text
+    }
 
 
 def wrong_field(problem: str, names: Iterable[str], sent: Mapping[str, str]) -> str:

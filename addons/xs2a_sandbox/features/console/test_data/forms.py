@@ -12,8 +12,8 @@ from uuid import UUID
 
 from xs2a_sandbox.documents.formats import EXPECTED, FORMATS, is_iban, is_uuid
 from xs2a_sandbox.errors import Refused
-from xs2a_sandbox.features.console.ibans import make_iban
-from xs2a_sandbox.features.console.made_entries import KINDS, EntryOrder, make_entries
+from xs2a_sandbox.features.console.test_data.ibans import make_iban
+from xs2a_sandbox.features.console.test_data.made_entries import KINDS, EntryOrder, make_entries
 from xs2a_sandbox.features.console.visit import ConsoleVisit
 from xs2a_sandbox.state import documents
 

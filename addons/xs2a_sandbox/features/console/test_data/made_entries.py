@@ -8,7 +8,7 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-from xs2a_sandbox.features.console.ibans import make_iban
+from xs2a_sandbox.features.console.test_data.ibans import make_iban
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,6 @@
+"""Test data that is created on the page of the bank: the forms, the documents that they make, and the file to save."""
+
+from xs2a_sandbox.features.console.test_data.forms import MOST_ENTRIES, FieldError, create, show_forms
+from xs2a_sandbox.features.console.test_data.saving import read_changes, saved_test_data
+
+__all__ = ("MOST_ENTRIES", "FieldError", "create", "read_changes", "saved_test_data", "show_forms")
